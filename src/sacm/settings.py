@@ -151,7 +151,7 @@ def _covariate(help: str) -> Any:
     return setting(None, help, panel="Covariates of a forecast")
 
 
-COVARIATES = ("past", "future", "static", "calendar", "holidays")
+COVARIATES = ("past", "future")
 
 
 class RunSettings(ReadOptions):
@@ -166,11 +166,6 @@ class RunSettings(ReadOptions):
 
     past: Names | None = _covariate("Columns that are inputs only and are not forecast.")
     future: Names | None = _covariate("Columns known ahead: rows after the last value hold them.")
-    static: Names | None = _covariate("Columns that never change within a series of several.")
-    calendar: Names | None = _covariate(
-        "Features of the calendar: hour, weekday, weekend, monthday, yearday, or all."
-    )
-    holidays: str | None = _covariate("Country whose public holidays count: DE, US-NY.")
     task: TaskName = setting(..., "forecasting, classification or anomaly.")
     data: str = setting(..., "A name from `sacm data list`, or a file of your own.")
     backbone: str | None = setting(
@@ -210,7 +205,7 @@ class RunSettings(ReadOptions):
 
     def reading(self) -> dict[str, Any]:
         """The options for reading that were given, by name, with columns that are covariates."""
-        return self._given((*READING, "past", "future", "static"))
+        return self._given((*READING, *COVARIATES))
 
     def covariates(self) -> dict[str, Any]:
         """The covariates that were asked for, by name."""

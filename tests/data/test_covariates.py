@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sacm.data import fingerprint, forecasting_data, forecasting_windows
-from sacm.data.covariates import CovariatePlan, covariate_rows, move_channels
+from sacm.data.covariates import check_roles, move_channels, roles_of
 from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import fill_data
-from sacm.errors import DataError
+from sacm.errors import ArgumentError, DataError
 
 ROWS = 60
 
@@ -32,7 +32,7 @@ def make_frame(rows: int = ROWS, start: str = "2024-01-01") -> pd.DataFrame:
 def make_panel() -> pd.DataFrame:
     parts = []
     for place, name in enumerate(("north", "south")):
-        part = make_frame(ROWS + 5 * place).assign(store=name, size=10.0 * place)
+        part = make_frame(ROWS + 5 * place).assign(store=name)
         part.loc[part.index[-4:], "y"] = np.nan
         parts.append(part)
     return pd.concat(parts)
@@ -41,10 +41,10 @@ def make_panel() -> pd.DataFrame:
 def test_covariates_are_no_channels() -> None:
     data = forecasting_data(make_frame(), past="load", future=["hour"])
     assert data.columns == ("y",)
-    assert (data.past, data.future, data.static) == (("load",), ("hour",), ())
+    assert (data.past, data.future) == (("load",), ("hour",))
     assert data.covariates is not None
     np.testing.assert_allclose(data.covariates, make_frame()[["load", "hour"]], rtol=1e-6)
-    assert any(line.startswith("known-future covariates") for line in data.understood)
+    assert any(line.startswith("future covariates") for line in data.understood)
 
 
 def test_rows_after_the_last_value_are_kept_for_the_forecast() -> None:
@@ -67,7 +67,7 @@ def test_with_a_target_its_last_value_ends_the_history() -> None:
 
 
 def test_series_of_a_panel_keep_their_own_covariates() -> None:
-    data = forecasting_data(make_panel(), past="load", future="hour", static="size", id="store")
+    data = forecasting_data(make_panel(), past="load", future="hour", id="store")
     assert data.covariates is not None
     assert data.ahead is not None
     assert {name: len(rows) for name, rows in data.ahead.items()} == {"north": 4, "south": 4}
@@ -75,12 +75,7 @@ def test_series_of_a_panel_keep_their_own_covariates() -> None:
     for name, rows in data.last_rows(100).items():
         own = panel[panel["store"] == name].dropna()
         np.testing.assert_allclose(data.values[rows, 0], own["y"], rtol=1e-6)
-        np.testing.assert_allclose(data.covariates[rows], own[["load", "hour", "size"]], rtol=1e-6)
-
-
-def test_static_features_must_not_change() -> None:
-    with pytest.raises(DataError, match="static feature 'load' changes"):
-        forecasting_data(make_panel(), static="load", id="store")
+        np.testing.assert_allclose(data.covariates[rows], own[["load", "hour"]], rtol=1e-6)
 
 
 def test_something_must_be_left_to_forecast() -> None:
@@ -102,7 +97,7 @@ def test_gaps_of_covariates_are_filled_when_data_are_prepared() -> None:
 
 def test_channels_of_a_read_data_set_can_become_covariates() -> None:
     both = forecasting_data(make_frame()[["date", "y", "load"]])
-    moved = move_channels(both, CovariatePlan(past=("load",)))
+    moved = move_channels(both, roles_of({"past": "load"}))
     read = forecasting_data(make_frame()[["date", "y", "load"]], past="load")
     assert fingerprint(moved) == fingerprint(read) != fingerprint(both)
 
@@ -114,13 +109,9 @@ def test_what_lies_ahead_does_not_rename_a_run() -> None:
     assert fingerprint(longer) == fingerprint(shorter)
 
 
-def test_the_calendar_is_read_by_the_local_clock() -> None:
-    frame = make_frame()
-    frame["date"] = frame["date"].dt.tz_localize("America/New_York")
-    local = forecasting_data(frame, zone="America/New_York")
-    plain = forecasting_data(make_frame())
-    plan = CovariatePlan(calendar=("hour", "weekday"))
-    np.testing.assert_array_equal(covariate_rows(local, plan), covariate_rows(plain, plan))
+def test_columns_named_twice_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="'a' is named twice"):
+        roles_of({"past": ["a"], "future": ["a"]})
 
 
 WHOLE = forecasting_data(make_frame(), past="load", future="hour", split=(1.0, 0.0, 0.0))
@@ -131,22 +122,20 @@ WHOLE = forecasting_data(make_frame(), past="load", future="hour", split=(1.0, 0
     values=st.lists(st.floats(-1e6, 1e6, width=32), min_size=4, max_size=4),
 )
 def test_windows_never_show_the_future_of_past_covariates(start: int, values: list[float]) -> None:
-    plan = CovariatePlan(past=("load",), future=("hour",))
-
     def window(changed: bool) -> np.ndarray:
         assert WHOLE.covariates is not None
         covariates = WHOLE.covariates.copy()
         if changed:
             covariates[start + 8 : start + 12, 0] = values
         data = replace(WHOLE, covariates=covariates)
-        batch = forecasting_windows(data, input_len=8, horizon=4, plan=plan).train.batch([start])
+        batch = forecasting_windows(data, input_len=8, horizon=4).train.batch([start])
         assert batch.covariates is not None
         return batch.covariates.numpy()
 
     np.testing.assert_array_equal(window(True), window(False))
 
 
-def test_windows_of_data_without_the_asked_covariates_are_refused() -> None:
+def test_data_without_the_asked_covariates_are_refused() -> None:
     data: ForecastingData = forecasting_data(make_frame()[["date", "y"]])
     with pytest.raises(DataError, match="past covariates none but load were asked for"):
-        forecasting_windows(data, input_len=8, horizon=2, plan=CovariatePlan(past=("load",)))
+        check_roles(data, roles_of({"past": "load"}))

@@ -30,7 +30,7 @@ SETTINGS = {
     "input_len": LENGTH,
     "horizon": HORIZON,
 }
-COVARIATES = {"past": ["wind"], "future": ["promo"], "calendar": ["hour", "weekend"]}
+COVARIATES = {"past": ["wind"], "future": ["promo"]}
 
 
 def make_frame(ahead: int = HORIZON, *, seed: int = 0) -> pd.DataFrame:
@@ -164,12 +164,10 @@ def test_strategies_work_with_covariates(strategy: str) -> None:
 
 def test_every_series_of_a_panel_is_forecast_with_its_own() -> None:
     parts = [
-        make_frame(seed=place)
-        .assign(unique_id=name, size=float(place))
-        .rename(columns={"date": "ds"})
+        make_frame(seed=place).assign(unique_id=name).rename(columns={"date": "ds"})
         for place, name in enumerate("ab")
     ]
-    forecaster = Forecaster(**SETTINGS, past="wind", future="promo", static="size")
+    forecaster = Forecaster(**SETTINGS, past="wind", future="promo")
     forecaster.fit(pd.concat(parts))
     both = forecaster.predict()
     assert len(both) == 2 * HORIZON

@@ -14,7 +14,7 @@ from sacm.errors import ArgumentError, DataError
 from sacm.settings import ReadOptions
 
 DEFAULT_SHARE = 0.5  # of the rows that train, without rows to test
-NO_USE = ("target", "id", "frequency", "scaling", "past", "future", "static", "resample")
+NO_USE = ("target", "id", "frequency", "scaling", "past", "future", "resample")
 
 
 def anomaly_data(

@@ -141,12 +141,10 @@ class ForecastingData:
     broken: np.ndarray | None = None  # where a value was broken on purpose: the truth for tests
     target: tuple[str, ...] = ()  # the channels to forecast, empty for all
     understood: tuple[str, ...] = ()  # how a user's table was read
-    covariates: np.ndarray | None = None  # [T, k]: past, future and static, in this order
+    covariates: np.ndarray | None = None  # [T, k]: past, then future
     past: tuple[str, ...] = ()
     future: tuple[str, ...] = ()
-    static: tuple[str, ...] = ()
     ahead: dict[str, np.ndarray] | None = None  # by series, covariates [N, k] after its last row
-    zone: str | None = None  # zone of the original times, if timestamps are in UTC
     scaling: str | None = None  # "series": each is scaled by its own training rows
     reach_back: bool = False  # whether inputs of validation and test windows may lie before them
     interpolated: np.ndarray | None = None  # True where a gap was filled from both sides
@@ -345,8 +343,8 @@ DATA_TYPES: dict[TaskName, type[AnyData]] = {
 }
 
 # Notes describe how the data came here; the same content found elsewhere is the same data. What
-# lies ahead of the last row is for forecasts, not for training; a zone says how the clock is read.
-IGNORED = ("notes", "understood", "ahead", "zone", "form")
+# lies ahead of the last row is for forecasts, not for training.
+IGNORED = ("notes", "understood", "ahead", "form")
 LENGTH = 16
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sacm.data.columns import some
-from sacm.data.covariates import ROLES, CovariatePlan
+from sacm.data.covariates import ROLES, Roles, roles_of
 from sacm.data.datasets import DEFAULT_RATIOS, ForecastingData, Segment, Splits, split_by_ratio
 from sacm.data.read import Table, read_table
 from sacm.errors import DataError
@@ -18,7 +18,6 @@ from sacm.settings import ReadOptions
 
 FEWEST_ROWS = 3
 ALL_ROWS = (1.0, 0.0, 0.0)  # shares that put every row in the first split
-NO_COVARIATES = CovariatePlan()
 FEWEST_FLOAT_STEPS = 16  # of float32 that a column should span
 
 
@@ -37,7 +36,7 @@ def forecasting_data(
         source: What `sacm.data.read_table` reads, or a `Table`.
         options: How to read it; see `sacm.settings.ReadOptions`.
         name: A short name. Default: that of the file, or "data".
-        named: Options by name, such as `time="day"`, and the covariates `past`, `future`, `static`.
+        named: Options by name, such as `time="day"`, and the covariates `past` and `future`.
 
     Returns:
         The data, with NaN where nothing was measured; `notes` says what was guessed.
@@ -53,20 +52,16 @@ def forecasting_data(
     """
     given = options.reading() if isinstance(options, ReadOptions) else dict(options or {})
     given |= {key: value for key, value in named.items() if value is not None}
-    plan = CovariatePlan.of({role: given.pop(role, ()) for role in ROLES})
+    roles = roles_of({role: given.pop(role, ()) for role in ROLES})
     chosen = ReadOptions.of(given)
     table = source
     if not isinstance(source, Table):
-        table = read_table(source, chosen, name=name, also=plan.columns)
-    return series_data(table, chosen, plan=plan)
+        table = read_table(source, chosen, name=name, also=(*roles["past"], *roles["future"]))
+    return series_data(table, chosen, roles=roles)
 
 
 def series_data(
-    table: Table,
-    options: ReadOptions,
-    *,
-    plan: CovariatePlan = NO_COVARIATES,
-    join: bool = True,
+    table: Table, options: ReadOptions, *, roles: Roles, join: bool = True
 ) -> ForecastingData:
     """Split what was read; covariates are set apart, and gaps stay.
 
@@ -74,21 +69,24 @@ def series_data(
     """
     ratios = tuple(options.split or DEFAULT_RATIOS)
     target = tuple(options.target or ())
+    beside = (*roles["past"], *roles["future"])
     if table.categories and not target:
-        inputs = {*table.categories, *plan.columns}
+        inputs = {*table.categories, *beside}
         target = tuple(each for each in table.names if each not in inputs)
     longest = max(stop - start for _, start, stop in table.series)
     if longest < FEWEST_ROWS and ratios != ALL_ROWS:
         raise DataError(f"{table.where} has {longest} rows: too few to train and test on.")
     covariates, ahead = None, None
     understood = table.understood
-    if plan.columns:
-        table, covariates, ahead = separate(table, plan, target)
-        understood += tuple(plan.describe())
+    if beside:
+        table, covariates, ahead = separate(table, roles, target)
+        understood += tuple(
+            f"{k} covariates (--{k}): {', '.join(v)}" for k, v in roles.items() if v
+        )
     if ahead:
         rows = max(map(len, ahead.values()))
         understood += (f"rows beyond the last value to forecast from: {rows:,}",)
-    arrays = _arrange(table, ratios, covariates, join=join and not plan.columns)
+    arrays = _arrange(table, ratios, covariates, join=join and not beside)
     values = arrays["values"]
     if values.dtype != np.float32:
         arrays["values"] = values.astype(np.float32)
@@ -105,10 +103,9 @@ def series_data(
         notes=tuple(notes),
         understood=understood,
         reach_back=True,
-        zone=None if form.local else form.zone,
         ahead=ahead,
         form=form,
-        **{role: getattr(plan, role) for role in ROLES},
+        **roles,
     )
     if len(data.last_rows(1)) > 1 and options.scaling != "shared":
         data = replace(data, scaling="series")
@@ -242,12 +239,12 @@ def _late_notes(values: np.ndarray, names: Sequence[str], times: np.ndarray | No
 
 
 def separate(
-    table: Table, plan: CovariatePlan, target: Sequence[str] = ()
+    table: Table, roles: Roles, target: Sequence[str] = ()
 ) -> tuple[Table, np.ndarray, dict[str, np.ndarray] | None]:
-    """Set the covariates of a table apart from its channels."""
+    """Set covariates apart from channels; last rows that hold nothing else lie ahead."""
     if table.columns is None:
         raise DataError(f"{table.where} is an array, whose columns have no names: use a frame.")
-    places = [table.columns.index(name) for name in plan.columns]
+    places = [table.columns.index(name) for names in roles.values() for name in names]
     rest = [place for place in range(len(table.columns)) if place not in places]
     if not rest:
         raise DataError(f"{table.where}: every column is a covariate, so none is left to forecast.")
@@ -259,31 +256,21 @@ def separate(
     position = 0
     for name, start, stop in table.series:
         rows = np.arange(start, stop)
-        for feature in plan.static:
-            held = table.values[rows, table.columns.index(feature)]
-            if len(np.unique(held[~np.isnan(held)])) != 1:
-                raise DataError(
-                    f"{table.where}, series {name!r}: static feature {feature!r} changes, or has "
-                    "no value: name it with --past or --future, or fill it in."
-                )
         measured = np.flatnonzero(~np.isnan(table.values[rows][:, aim]).all(axis=1))
-        last = int(measured[-1]) + 1 if plan.future and len(measured) else len(rows)
-        following = table.values[rows[last:]][:, places].astype(np.float32)
-        following[:, : len(plan.past)] = 0
-        if len(following):
-            ahead[name] = following
+        last = int(measured[-1]) + 1 if roles["future"] and len(measured) else len(rows)
+        if last < len(rows):
+            ahead[name] = table.values[rows[last:]][:, places].astype(np.float32)
+            ahead[name][:, : len(roles["past"])] = 0
             key = name if name in counters else ""
             if key in counters:
                 end, step = counters[key]
-                counters[key] = (end - step * len(following), step)
+                counters[key] = (end - step * (len(rows) - last), step)
         kept.append(rows[:last])
         series.append(Segment(name, position, position + last))
         position += last
     order = np.concatenate(kept)
     channels = tuple(table.columns[place] for place in rest)
     form = replace(table.form, counters=counters)
-    if form.long:
-        form = replace(form, channels=channels)
     cut = replace(
         table,
         values=table.values[order][:, rest],
@@ -291,6 +278,6 @@ def separate(
         times=None if table.times is None else table.times[order],
         order=table.order[order],
         series=tuple(series),
-        form=form,
+        form=replace(form, channels=channels) if form.long else form,
     )
     return cut, table.values[order][:, places], ahead or None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from sacm import registry
-from sacm.data.covariates import ROLES, CovariatePlan, move_channels
+from sacm.data.covariates import ROLES, move_channels, roles_of
 from sacm.data.datasets import DATA_TYPES, AnomalyData, AnyData, ForecastingData, split_by_ratio
 from sacm.data.synthetic import PLANT, SYNTH12, plant, synth12
 from sacm.errors import ArgumentError, DataError, did_you_mean
@@ -233,13 +233,14 @@ def resolve(
         from sacm.data.cases import classification_data
 
         return classification_data(Path(source), options=options)
-    plan = CovariatePlan.of({role: options.pop(role, ()) for role in ROLES})
+    roles = roles_of({role: options.pop(role, ()) for role in ROLES})
     ratios = options.pop("split", None)
     refuse_options(str(source), options)
     data = load(str(source), ratios=ratios)
     if data.task != task:
         raise ArgumentError(f"{data.name} is a data set for {data.task}, not for {task}.")
-    return move_channels(data, plan) if plan and isinstance(data, ForecastingData) else data
+    moved = any(roles.values()) and isinstance(data, ForecastingData)
+    return move_channels(data, roles) if moved else data
 
 
 def refuse_options(name: str, reading: Mapping[str, Any] | None) -> None:

@@ -13,7 +13,7 @@ from sacm.data.batches import (
     TelemetryWindows,
     window_starts,
 )
-from sacm.data.covariates import CovariatePlan, covariate_rows, stamp_features
+from sacm.data.covariates import stamp_features
 from sacm.data.datasets import (
     AnomalyData,
     ClassificationData,
@@ -49,7 +49,6 @@ def forecasting_windows(
     scaler: ChannelScaler | None = None,
     stride: int = 1,
     validation_stride: int = 1,
-    plan: CovariatePlan | None = None,
 ) -> SplitWindows[ForecastWindows]:
     """Cut windows of `input_len + horizon` steps, the targets of each inside one split.
 
@@ -64,7 +63,6 @@ def forecasting_windows(
         scaler: Overrides the one fitted on the training rows.
         stride: Rows between two training windows.
         validation_stride: Rows between two validation windows; test windows begin at every row.
-        plan: The covariates that batches hold; None for none.
 
     Returns:
         Windows of each split; a split of no rows has none.
@@ -95,7 +93,7 @@ def forecasting_windows(
         "stamps": None if times is None else stamp_features(times),
         "observed": data.counted,
         "interpolated": data.interpolated,
-        "covariates": covariate_rows(data, plan) if plan else None,
+        "covariates": data.covariates,
     }
     series: dict[str, Any] = {
         name: Series(array[order], by_row if name in ("inputs", "targets") else None)
@@ -118,7 +116,7 @@ def forecasting_windows(
             horizon=horizon,
             scaler=fitted,
             **series,
-            past=len(plan.past) if plan else 0,
+            past=len(data.past),
             series=places if fitted.series else None,
         )
 

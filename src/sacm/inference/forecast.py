@@ -14,9 +14,9 @@ from torch import Tensor
 from sacm.data.batches import ForecastWindows
 from sacm.data.covariates import (
     ROLES,
-    CovariatePlan,
     check_roles,
     future_timestamps,
+    roles_of,
     stamp_features,
     window_ahead,
 )
@@ -154,6 +154,7 @@ def prepare_evaluation(
     shape = predictor.shape
     data = source if isinstance(source, ForecastingData) else read_history(predictor, source)
     data = _choose_columns(data, shape.columns)
+    check_roles(data, roles_of(predictor.settings.covariates()))
     prepared = predictor.strategy.prepare(data, window=shape.input_len).data
     if not len(prepared.splits.test):
         rows = range(len(prepared.values))
@@ -168,7 +169,6 @@ def prepare_evaluation(
         horizon=shape.horizon,
         stamps=shape.calendar_sizes is not None,
         scaler=predictor.scaler,
-        plan=predictor.plan,
     )
     return data, windows.test
 
@@ -210,7 +210,7 @@ def read_series(
     from sacm.data.read import keep_present, load_source, read_table
 
     given = dict(options)
-    plan = CovariatePlan.of({role: given.pop(role, None) for role in ROLES})
+    roles = roles_of({role: given.pop(role, None) for role in ROLES})
     chosen = ReadOptions.of(given)
     name = str(source) if isinstance(source, str | Path) else "data"
     loaded, join = load_source(source, chosen, name=name), True
@@ -221,8 +221,8 @@ def read_series(
         if {each for each in trained if each.partition("=")[0] not in words} <= set(columns):
             chosen = chosen.model_copy(update={"columns": tuple(trained)})
             join = False
-    table = read_table(loaded, chosen, also=plan.columns)
-    return series_data(table, chosen, plan=plan, join=join)
+    table = read_table(loaded, chosen, also=(*roles["past"], *roles["future"]))
+    return series_data(table, chosen, roles=roles, join=join)
 
 
 def read_history(predictor: Predictor, source: Any) -> ForecastingData:
@@ -256,7 +256,7 @@ def _from_array(predictor: Predictor, rows: Any) -> ForecastingData:
         raise ArgumentError(
             f"rows must be [T, C] or [T], windows [B, L, C]; got {list(rows.shape)}."
         )
-    if predictor.plan:
+    if predictor.settings.covariates():
         raise ArgumentError(
             "the network was trained with covariates: give the data as a table that has them."
         )
@@ -411,9 +411,9 @@ def _run(
 
     Steps beyond those of the training are forecast from the forecasts before them.
     """
-    shape, plan, rows = predictor.shape, predictor.plan, start.rows
+    shape, rows, roles = predictor.shape, start.rows, roles_of(predictor.settings.covariates())
     length, trained = shape.input_len, shape.horizon
-    if horizon > trained and plan.columns:
+    if horizon > trained and any(roles.values()):
         raise ArgumentError(
             f"a network with covariates forecasts at most the {trained} steps that it was "
             "trained for: train with a longer horizon (--horizon)."
@@ -431,11 +431,11 @@ def _run(
             )
         stamps = [stamp_features(each) for each in np.concatenate([past, times], axis=1)]
         beside.append(as_tensor(np.stack(stamps)))
-    if plan:
-        check_roles(data, plan)
+    check_roles(data, roles)
+    if any(roles.values()):
         later = [None] * len(rows) if times is None else list(times)
         windows = [
-            window_ahead(data, name, plan, rows=rows[name], times=ahead, horizon=steps)
+            window_ahead(data, name, rows=rows[name], times=ahead, horizon=steps)
             for name, ahead in zip(rows, later, strict=True)
         ]
         beside = [*(beside or [None]), as_tensor(np.stack(windows))]

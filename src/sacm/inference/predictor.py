@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sacm.backbones.base import Backbone
-from sacm.data.covariates import ROLES, CovariatePlan
 from sacm.data.load import names_file, resolve
 from sacm.data.scaling import ChannelScaler, fill_gaps
 from sacm.errors import ArgumentError, SACMError, SACMWarning
@@ -190,8 +189,7 @@ class Predictor:
                     raise ArgumentError(f"{name}: {task} has no use for it.")
             options = {}
         if isinstance(data, str) and not names_file(data):
-            roles = {role: names for role in ROLES if (names := getattr(self.plan, role))}
-            data = resolve(data, task=task, reading=roles)
+            data = resolve(data, task=task, reading=self.settings.covariates())
         modules = {"forecasting": forecast, "classification": classify, "anomaly": detect}
         return getattr(modules[task], question)(self, data, **options)
 
@@ -230,11 +228,6 @@ class Predictor:
         if self.settings.task != "forecasting" or self.calibration is None:
             return None
         return ErrorQuantiles.from_record(self.calibration)
-
-    @cached_property
-    def plan(self) -> CovariatePlan:
-        """The covariates that the network was trained with."""
-        return CovariatePlan.of(self.settings.covariates())
 
     def check_channels(self, channels: int, name: str) -> None:
         """Refuse data with another number of channels than the training data."""

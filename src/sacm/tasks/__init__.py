@@ -26,7 +26,7 @@ TIME_LIMIT, CANDIDATE_STRATEGY = 60.0, "race(guard,raw)"
 _OF_A_NETWORK = (
     *("size", "epochs", "patience", "learning_rate", "weight_decay", "gradient_clip", "batch_size"),
     *("stride", "validation_stride", "select", "train_fraction", "contamination", "watch"),
-    *("precision", "compile", "overrides", "past", "future", "static", "calendar", "holidays"),
+    *("precision", "compile", "overrides", "past", "future"),
 )
 
 __all__ = ["Result", "get_task", "let_compete", "make_settings"]

@@ -82,7 +82,7 @@ class ForecastBaselines:
             sentences.append(
                 f"this model loses to repeating the last {what} ({best}): MAE {error:.4g} against "
                 f"{errors[best]:.4g}, z-scored. What may help: more time (--time 10m), more input "
-                "(--input-len), the calendar (--calendar all), more rows; or use that baseline."
+                "(--input-len), more rows; or use that baseline."
             )
         rows = {
             name: {"mae": report.scaled.mae, "mse": report.scaled.mse, **report.relative}

@@ -14,7 +14,7 @@ from sacm.backbones.base import Backbone, ForecastNetwork
 from sacm.backbones.registry import entry, has_tables
 from sacm.backbones.statistical import STATISTICAL, MeanForecaster
 from sacm.data.batches import WindowBatches, beside_windows
-from sacm.data.covariates import ROLES, CovariatePlan, calendar_sizes, check_roles, fit_covariates
+from sacm.data.covariates import ROLES, calendar_sizes, check_roles, roles_of
 from sacm.data.datasets import ForecastingData
 from sacm.data.load import published
 from sacm.data.scaling import ChannelScaler
@@ -57,7 +57,7 @@ class Forecasting(Task[ForecastingData]):
 
     def check(self, settings: RunSettings) -> None:
         super().check(settings)
-        CovariatePlan.of(settings.covariates())
+        roles_of(settings.covariates())
 
     def resolve(self, settings: RunSettings, data: ForecastingData) -> ResolvedSettings:
         """Complete settings; what data were read with need not be told again."""
@@ -65,7 +65,7 @@ class Forecasting(Task[ForecastingData]):
         asked = {role: covariates.get(role, getattr(data, role) or None) for role in ROLES}
         asked["scaling"] = data.scaling or "shared"
         settings = settings.model_copy(update=asked)
-        check_roles(data, CovariatePlan.of(settings.covariates()))
+        check_roles(data, roles_of(settings.covariates()))
         return super().resolve(settings, data)
 
     def preset(self, settings: RunSettings, data: ForecastingData) -> dict[str, Any]:
@@ -113,7 +113,6 @@ class Forecasting(Task[ForecastingData]):
             scaler=scaler,
             stride=settings.stride,
             validation_stride=settings.validation_stride,
-            plan=CovariatePlan.of(settings.covariates()),
         )
 
     def shape(
@@ -122,8 +121,9 @@ class Forecasting(Task[ForecastingData]):
         tables = scale = minimum = lowest = None
         if _uses_calendar(settings, data) and data.timestamps is not None:
             tables = calendar_sizes(data.timestamps)
-        if plan := CovariatePlan.of(settings.covariates()):
-            fitted = fit_covariates(data, plan)
+        if data.covariates is not None:
+            trained = [data.covariates[part.start : part.stop] for part in data.ranges("train")]
+            fitted = ChannelScaler.fit(trained)
             scale = (tuple(fitted.mean.tolist()), tuple(fitted.std.tolist()))
         if scaler is not None:
             minimum = find_minimum(settings, data)
