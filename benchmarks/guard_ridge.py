@@ -123,7 +123,7 @@ def arms(data: Ridge, values: Array, broken: Array | None) -> list[dict[str, obj
         from sacm.quality.repair import RepairModel
 
         lines.append({"arm": "raw", "mse": data.error(scaled)})
-        rows = Rows.single(len(values))
+        rows = Rows([range(len(values))])
         filled = RepairModel.learn(values, broken, rows).fill(values, broken, rows)
         lines.append(measure(data, "oracle", filled, np.where(broken, 0.0, 1.0)))
     began = time.process_time()

@@ -9,10 +9,12 @@ Such channels are judged again by the Gaussian model that repairs tables.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from sacm.quality import predictor
 from sacm.quality.config import (
     FAIL,
     LARGEST_RATE,
@@ -22,30 +24,13 @@ from sacm.quality.config import (
     GuardConfig,
     Kind,
 )
-from sacm.quality.predictor import (
-    QUANTILE_WIDTH,
-    QUANTILES,
-    Array,
-    Learnt,
-    Rows,
-    column_quantiles,
-    find_season,
-    find_segments,
-    interpolate,
-    nearby_score,
-    neighbour_residual,
-    related_channels,
-    running_median,
-    shared_score,
-    usual_size,
-)
+from sacm.quality.predictor import Array, Rows, find_segments, running_median
 from sacm.quality.repair import RepairModel
 
 LONGEST_COUNTED = 999  # rows; longer runs are counted as this long
-TRIED = 8  # steps that may end a shift
 
 
-class Levels(Learnt):
+class Levels:
     """Ordinary behaviour of the C channels, as the checks learn it; at first nothing is flagged."""
 
     def __init__(self, channels: int) -> None:
@@ -69,60 +54,45 @@ class Levels(Learnt):
         self.burst = never[None, None, None]
         self.model: RepairModel | None = None  # predicts lone channels
 
-    @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Self:
-        """The levels that `to_dict` described."""
-        levels = cls(len(record["judged"]))
-        for name, value in record.items():
-            array = isinstance(getattr(levels, name), np.ndarray)
-            setattr(levels, name, np.asarray(value) if array else value)
-        if record["model"] is not None:
-            levels.model = RepairModel.from_dict(record["model"])
-        return levels
-
 
 def learn(
-    values: Array, rows: Rows, config: GuardConfig, broken: Array | None = None
+    values: Array, rows: Rows, config: GuardConfig, broken: Array
 ) -> tuple[Levels, Array, Array]:
     """Ordinary behaviour of training rows `[T, C]`, and their flags and grades.
 
     `broken` `[T, C]` says what is known to be broken; nothing is learnt from it.
     """
     levels = Levels(values.shape[1])
-    return levels, *_Checks(values, rows, config, levels, broken, learning=True).run()
+    return levels, *_Checks(values, rows, config, broken, levels, learning=True).run()
 
 
 def judge(
-    values: Array, rows: Rows, config: GuardConfig, levels: Levels, broken: Array | None = None
+    values: Array, rows: Rows, config: GuardConfig, broken: Array, levels: Levels
 ) -> tuple[Array, Array]:
     """Flags and grades of rows `[T, C]` by what was learnt; a segment by itself alone."""
-    parts = []
-    for at, part in rows.apart():
-        ignored = None if broken is None else broken[at]
-        parts.append(_Checks(values[at], part, config, levels, ignored, learning=False).run())
-    flags, grades = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    found = [
+        _Checks(values[at], part, config, broken[at], levels, learning=False).run()
+        for at, part in rows.apart()
+    ]
+    flags, grades = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     return flags, grades
 
 
+@dataclass
 class _Checks:
     """All checks of one table; learns what they need to know if `learning`."""
 
-    def __init__(
-        self,
-        values: Array,
-        rows: Rows,
-        config: GuardConfig,
-        levels: Levels,
-        broken: Array | None,
-        learning: bool,
-    ) -> None:
-        self.values = np.asarray(values, np.float64)
-        self.rows, self.config, self.levels, self.learning = rows, config, levels, learning
-        self.flags, self.grades = np.zeros((2, *self.values.shape), np.uint8)
-        self.excluded = np.zeros(self.values.shape, bool) if broken is None else broken
+    values: Array
+    rows: Rows
+    config: GuardConfig
+    excluded: Array
+    levels: Levels
+    learning: bool
 
     def run(self) -> tuple[Array, Array]:
         """The five checks in order; each leaves out what those before it flagged."""
+        self.values = np.asarray(self.values, np.float64)
+        self.flags, self.grades = np.zeros((2, *self.values.shape), np.uint8)
         for channel in range(self.values.shape[1]):
             self.check_values(channel)
             self.check_runs(channel)
@@ -162,18 +132,15 @@ class _Checks:
         """Values that stand for a gap: extremes that recur, beyond the span of all other values."""
         values, counts = np.unique(column[np.isfinite(column)], return_counts=True)
         codes: list[float] = []
-        while len(values) >= self.config.fewest_levels:
-            span = values[-2] - values[0], values[-1] - values[1]
-            for end, gap, rest in (
-                (0, values[1] - values[0], span[1]),
-                (-1, values[-1] - values[-2], span[0]),
-            ):
-                if gap > rest and counts[end] >= self.config.code_count:
-                    codes.append(float(values[end]))
-                    values, counts = np.delete(values, end), np.delete(counts, end)
-                    break
-            else:
-                break
+        end: int | None = 0
+        while end is not None and len(values) >= self.config.fewest_levels:
+            low, high = values[1] - values[0], values[-1] - values[-2]
+            beyond = {0: low > values[-1] - values[1], -1: high > values[-2] - values[0]}
+            far = [e for e in beyond if beyond[e] and counts[e] >= self.config.code_count]
+            end = far[0] if far else None
+            if end is not None:
+                codes.append(float(values[end]))
+                values, counts = np.delete(values, end), np.delete(counts, end)
         return codes
 
     # Check 2: the length of runs of equal values
@@ -198,15 +165,16 @@ class _Checks:
         if self.learning and len(steps):
             levels.run_limit[channel] = self.run_limit(length)
             levels.jump[channel] = np.quantile(steps, config.jump)
+        limit = levels.run_limit[channel]
         jumps = np.concatenate([[False], steps > levels.jump[channel], [False]])
-        long = np.flatnonzero(length >= levels.run_limit[channel])
         if self.learning:
-            self.learn_rests(channel, length, level, long, (jumps[:-1] + 0 + jumps[1:]) / 2)
-        coded = np.isin(level[long], levels.codes[channel])
-        very_long = length[long] > config.long_run * levels.run_limit[channel]
-        stuck = (jumps[1:][long] | very_long) & ~np.isin(level[long], levels.rests[channel])
+            self.learn_rests(channel, length, level, (jumps[:-1] + 0 + jumps[1:]) / 2)
+        long = length >= limit
+        coded = long & np.isin(level, levels.codes[channel])
+        ends = jumps[1:] | (length > config.long_run * limit)
+        stuck = long & ends & ~np.isin(level, levels.rests[channel])
         for run in np.flatnonzero(coded | stuck):
-            part = flags[at[first[long[run]]] : at[stop[long[run]] - 1] + 1]
+            part = flags[at[first[run]] : at[stop[run] - 1] + 1]
             part[part == 0] = Kind.CODE if coded[run] else Kind.STUCK
 
     def run_limit(self, length: Array) -> int:
@@ -226,18 +194,15 @@ class _Checks:
         more = np.log(config.false_rate * rows / max(runs[last], 1)) / np.log(go_on)
         return min(max(config.shortest, last + int(np.ceil(max(0, more)))), LONGEST_COUNTED)
 
-    def learn_rests(
-        self, channel: int, length: Array, level: Array, long: Array, edges: Array
-    ) -> None:
+    def learn_rests(self, channel: int, length: Array, level: Array, edges: Array) -> None:
         """Values with several long runs: gap codes, or values at which the channel rests."""
         config, levels = self.config, self.levels
         short = length < levels.run_limit[channel]
         ties = (length - 1)[short].sum() > config.tied * length[short].sum()
-        values, counts = np.unique(level[long], return_counts=True)
-        for value, count in zip(values, counts, strict=True):
+        for value, count in zip(*np.unique(level[~short], return_counts=True), strict=True):
             if count >= config.code_count:
                 brief = np.sum((level == value) & short & (length > 1))
-                jumps = edges[long][level[long] == value].mean() > config.jump
+                jumps = edges[~short & (level == value)].mean() > config.jump
                 code = brief < count / 2 and (jumps or not ties)
                 (levels.codes if code else levels.rests)[channel].append(float(value))
 
@@ -256,12 +221,13 @@ class _Checks:
             narrow, wide = sorted((middle - low, high - middle))
             bend = narrow if 0 < config.skewed * narrow < wide else 0.0
             moved = np.arcsinh((column - middle) / bend) if bend else column - middle
-            left, right = np.quantile(moved, QUANTILES)
-            scale = (right - left) / QUANTILE_WIDTH or np.std(moved)
+            left, right = np.quantile(moved, predictor.QUANTILES)
+            scale = (right - left) / predictor.QUANTILE_WIDTH or np.std(moved)
             levels.centre[channel], levels.bend[channel] = middle, bend
             levels.scale[channel], levels.judged[channel] = scale or 1.0, scale > 0
         part = self.rows.longest
-        levels.season = find_season(interpolate(self.in_deviations()[part], self.known[part]))[0]
+        scaled = predictor.interpolate(self.in_deviations()[part], self.known[part])
+        levels.season = predictor.find_season(scaled)[0]
 
     def in_deviations(self) -> Array:
         """Values `[T, C]` in deviations; 0 where a channel is not judged or a value is missing."""
@@ -293,9 +259,13 @@ class _Checks:
             if self.learning:
                 independent = self.independent(residual / levels.size, known)
                 levels.lone = independent | (levels.lone & by_model)
-                levels.related = related_channels(score, known, config.together, config.related)
-            shared = shared_score(score, levels.related)
-            divided = np.where(levels.lone, score, score / np.maximum(shared, nearby_score(score)))
+                levels.related = predictor.related_channels(
+                    score, known, config.together, config.related
+                )
+            shared = predictor.shared_score(score, levels.related)
+            divided = np.where(
+                levels.lone, score, score / np.maximum(shared, predictor.nearby_score(score))
+            )
             if self.learning and turn:
                 self.learn_cuts(divided, known, last)
             material = (residual > config.material) & ~known
@@ -326,7 +296,7 @@ class _Checks:
         channels = np.flatnonzero(levels.judged & enough)
         for channel in channels:
             column = self.scaled[:, channel]
-            signed[:, channel] = neighbour_residual(column, kept[:, channel], self.rows)
+            signed[:, channel] = predictor.neighbour_residual(column, kept[:, channel], self.rows)
         if by_model:
             given = np.where(known, np.nan, self.scaled)
             if self.learning:
@@ -338,7 +308,7 @@ class _Checks:
         for channel in channels:
             at, size = np.flatnonzero(kept[:, channel]), np.abs(signed[:, channel])
             if self.learning:
-                levels.size[channel] = usual_size(size[at], config.moving)
+                levels.size[channel] = predictor.usual_size(size[at], config.moving)
             local = running_median(size[at], config.local_rows) / NORMAL_MEDIAN
             local = np.interp(np.arange(len(size)), at, local)
             score[:, channel] = size / np.maximum(local, levels.size[channel])
@@ -410,7 +380,7 @@ class _Checks:
                 expected, deviation, floor = levels.burst[number, :, phase[at], channel].T
                 rise[at, channel], level[at, channel] = log - expected, np.exp(log)
                 cut[at, channel] = np.maximum(deviation * tail, floor)
-            others = shared_score(np.exp(rise), levels.related)
+            others = predictor.shared_score(np.exp(rise), levels.related)
             shared = np.maximum(shared, others)
             excess = rise - np.log(others) - cut
             excess[level <= config.material * NORMAL_MEDIAN] = -np.inf
@@ -436,7 +406,7 @@ class _Checks:
         turns = np.array([-2, -1, 0, 1, 2]) * max(1, season // day) if season > 1 else [0]
         near = [np.roll(table, int(turn), axis=1) for turn in turns]
         near.append(np.full((1, season), np.median(log)))  # so that every phase has a value
-        q10, q35, q55, q65 = column_quantiles(np.concatenate(near), probabilities)
+        q10, q35, q55, q65 = predictor.column_quantiles(np.concatenate(near), probabilities)
         deviation = np.maximum((q35 - q10) / (z35 - z10), (q55 - q35) / (z55 - z35))
         expected = q35 - z35 * deviation
         return np.stack([expected, deviation, q65 - expected + np.log(self.config.burst_least)])
@@ -470,12 +440,12 @@ class _Checks:
             if len(at) <= (config.fewest_values if self.learning else 2) or not size.any():
                 continue
             if self.learning:
-                levels.step[channel] = usual_size(size)
+                levels.step[channel] = predictor.usual_size(size)
             local = running_median(size, config.local_rows) / NORMAL_MEDIAN
             local = np.maximum(local, levels.step[channel]) * np.sqrt(np.diff(at))
             same = np.diff(self.rows.first[at]) == 0
             steps[at[1:], channel] = np.where(same, size / local, 0.0)
-        score = steps / shared_score(steps, levels.related)
+        score = steps / predictor.shared_score(steps, levels.related)
         shifted = np.zeros(known.shape, bool)
         for channel in np.flatnonzero((score > config.shift_step).any(0)):
             at = np.flatnonzero(~known[:, channel])
@@ -485,22 +455,17 @@ class _Checks:
 
     def pair_steps(self, channel: int, at: Array, score: Array) -> list[tuple[int, int]]:
         """Positions at which shifts begin and at which the level is back."""
-        config, values = self.config, self.scaled[at, channel]
+        config, values, pairs = self.config, self.scaled[at, channel], [(0, 0)]
         step = np.diff(values, prepend=values[:1])
         edges = np.flatnonzero((score > config.shift_step) & (np.abs(step) > 1))
-        pairs, k = [], 0
-        while k < len(edges):
-            i, k = edges[k], k + 1
-            for m, j in enumerate(edges[k : k + TRIED], k):
-                near = min(j - i, config.local_rows)
-                if near < config.shortest or j - i > config.shift_longest or step[i] * step[j] > 0:
-                    continue
-                parts = values[max(0, i - near) : i], values[i:j], values[j : j + near]
-                before, inside, after = (np.median(part) for part in parts)
-                least = max(min(abs(step[i]), abs(step[j])) / 2, 2 * abs(before - after))
-                lift = min(abs(inside - before), abs(inside - after))
-                if lift > max(least, config.shift_least) and (inside > before) == (step[i] > 0):
-                    pairs.append((int(i), int(j)))
-                    k = m + 1
-                    break
-        return pairs
+        for i, j in pairwise(edges.tolist()):
+            near = min(j - i, config.local_rows)
+            if i < pairs[-1][1] or near < config.shortest or j - i > config.shift_longest:
+                continue
+            parts = values[max(0, i - near) : i], values[i:j], values[j : j + near]
+            before, inside, after = (np.median(part) for part in parts)
+            least = max(min(abs(step[i]), abs(step[j])) / 2, 2 * abs(before - after))
+            lift = min((inside - before) * np.sign(step[i]), (after - inside) * np.sign(step[j]))
+            if lift > max(least, config.shift_least):
+                pairs.append((i, j))
+        return pairs[1:]

@@ -184,7 +184,7 @@ class Guard:
         order = given.order(self.columns_, None)
         values = given.values[:, order]
         ruled, kept = self._apply_rules(given, values)
-        found = checks.judge(values, given.parts(), self.config_, self.levels_, ruled > 0)
+        found = checks.judge(values, given.parts(), self.config_, ruled > 0, self.levels_)
         return self._repair_table(given, order, *self._combine(*found, values, ruled, kept))
 
     def _repair_table(
@@ -308,12 +308,12 @@ class Guard:
             "rules": self.rules_.to_dict(),
             "columns": self.columns_,
             "step": self.step_,
-            "levels": self.levels_.to_dict(),
-            "repair_model": self.repair_.to_dict(),
+            "levels": self.levels_,
+            "repair_model": self.repair_,
             "unjudged": self.unjudged_,
         }
         tensors = {} if self.window_guard_ is None else self.window_guard_.state_dict()
-        write_weights(Path(path), tensors, metadata={"guard": json.dumps(record, default=str)})
+        write_weights(Path(path), tensors, metadata={"guard": json.dumps(record, default=_plain)})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -340,13 +340,32 @@ class Guard:
             guard.columns_, guard.step_ = tuple(record["columns"]), record["step"]
             guard.config_, guard.n_features_in_ = config, len(guard.columns_)
             guard._set_rules(rules)
-            guard.levels_ = checks.Levels.from_dict(record["levels"])
-            guard.repair_ = RepairModel.from_dict(record["repair_model"])
+            guard.levels_ = levels = checks.Levels(len(guard.columns_))
+            vars(levels).update(_arrays(record["levels"]))
+            if isinstance(levels.model, dict):
+                levels.model = RepairModel(**_arrays(levels.model))
+            guard.repair_ = RepairModel(**_arrays(record["repair_model"]))
             guard.unjudged_ = record["unjudged"]
             guard.window_guard_ = WindowGuard(tensors).eval() if tensors else None
         except (KeyError, TypeError, ValueError, AttributeError):
             raise other_version_error(path) from None
         return guard
+
+
+def _plain(value: Any) -> Any:
+    """What JSON cannot write, as lists, dicts and text."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return vars(value) if isinstance(value, checks.Levels | RepairModel) else str(value)
+
+
+def _arrays(record: dict[str, Any]) -> dict[str, Any]:
+    """Lists as arrays, but for those that differ in length by channel."""
+    ragged = ("codes", "rests")
+    return {
+        name: np.asarray(value) if isinstance(value, list) and name not in ragged else value
+        for name, value in record.items()
+    }
 
 
 class StreamRow(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -17,19 +17,6 @@ QUANTILE_WIDTH = -2 * NORMAL(OUTER)  # their distance, in deviations of a normal
 TINY = np.finfo(np.float64).eps
 
 
-class Learnt:
-    """Arrays and plain values that can be written as JSON."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Lists and plain values."""
-        return {name: _plain(value) for name, value in vars(self).items()}
-
-    @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Self:
-        """What `to_dict` described."""
-        return cls(**{k: np.asarray(v) if isinstance(v, list) else v for k, v in record.items()})
-
-
 class Rows:
     """Where the rows `[T]` of a table lie: in which segment, and at which number of its series.
 
@@ -38,20 +25,14 @@ class Rows:
         starts: The number of each segment's first row in its series; sets the phase of a season.
     """
 
-    def __init__(self, segments: Sequence[range], starts: Sequence[int] | None = None) -> None:
+    def __init__(self, segments: Sequence[range], starts: Any = 0) -> None:
         self.segments = tuple(segments)
         lengths = [len(rows) for rows in segments]
-        self.count = sum(lengths)
-        first = np.array([rows.start for rows in segments])
-        begin = np.zeros(len(segments), int) if starts is None else np.asarray(starts)
+        self.count, first = sum(lengths), np.array([rows.start for rows in segments])
+        begin = np.broadcast_to(starts, len(segments))
         self.first = np.repeat(first, lengths)  # first row of the own segment
         self.stop = np.repeat(first + lengths, lengths)  # row after its last
         self.number = np.arange(self.count) - self.first + np.repeat(begin, lengths)
-
-    @classmethod
-    def single(cls, count: int) -> Rows:
-        """One segment of `count` rows."""
-        return cls([range(count)])
 
     def apart(self) -> list[tuple[slice, Rows]]:
         """Each segment: its rows here, and the same as a table of its own."""
@@ -80,12 +61,6 @@ def list_names(names: Sequence[str]) -> str:
     """Names, shortened if there are many."""
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return ", ".join(names[:LISTED]) + more
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return value.to_dict() if isinstance(value, Learnt) else value
 
 
 def running_median(values: Array, width: int) -> Array:

@@ -41,6 +41,7 @@ class RepairReport:
         return f"repaired by channel: {shares} of {len(self.repaired)} windows"
 
 
+@dataclass
 class Protection:
     """A forward pre-hook that replaces the window among a model's arguments by its repair.
 
@@ -48,57 +49,48 @@ class Protection:
     its children and its precision. It follows the device of the windows that come.
 
     Attributes:
+        guard: Repairs the windows.
+        argument: Where the window is among the arguments of `forward`.
+        on_flag: Called with the report of every batch in which a value was repaired.
         last_report: What was repaired in the last batch; None before the first.
     """
 
-    def __init__(
-        self,
-        guard: WindowGuard,
-        argument: WindowArgument,
-        on_flag: Callable[[RepairReport], object] | None,
-    ) -> None:
-        self.guard, self.argument, self.on_flag = guard, argument, on_flag
-        self.last_report: RepairReport | None = None
+    guard: WindowGuard
+    argument: WindowArgument
+    on_flag: Callable[[RepairReport], object] | None
+    last_report: RepairReport | None = None
 
-    def __call__(
-        self, _model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Arguments:
-        """Return the arguments of `forward` with the window repaired."""
+    def __call__(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        """Return the arguments of `forward` with the window repaired, in the layout it came in."""
         window = self.argument.raw(args, kwargs)
-        return self.argument.replace(args, kwargs, self.repair(window))
-
-    def repair(self, window: Tensor) -> Tensor:
-        """Return the window repaired, in the layout it came in."""
         if self.guard.mean.device != window.device:
             self.guard.to(window.device)
         if window.dim() == 2 and self.argument.channels == 1:
-            return self._repair(window.unsqueeze(-1)).squeeze(-1)
-        if self.argument.layout == "BCL" and window.dim() > 2:
-            return self._repair(window.transpose(1, 2)).transpose(1, 2)
-        return self._repair(window)
+            repaired = self._repair(window.unsqueeze(-1)).squeeze(-1)
+        elif self.argument.layout == "BCL" and window.dim() > 2:
+            repaired = self._repair(window.transpose(1, 2)).transpose(1, 2)
+        else:
+            repaired = self._repair(window)
+        return self.argument.replace(args, kwargs, repaired)
 
     def _repair(self, x: Tensor) -> Tensor:
-        """Repair windows `[B, L, C]`; values that are not flagged stay as they are, bit by bit."""
+        """Repair windows `[B, L, C]` and report it; warn once if units seem to be mixed up."""
         repaired, _, grades = self.guard.inspect(x)
-        if not tracing():  # graphs and traces hold no report
-            self._report(x.detach(), grades == FAIL)
-        return repaired
-
-    def _report(self, x: Tensor, changed: Tensor) -> None:
-        """Keep what was repaired, and tell the user; warn if units seem to be mixed up."""
+        if tracing():  # graphs and traces hold no report
+            return repaired
+        changed, finite = grades == FAIL, x.detach().isfinite()
         first, self.last_report = self.last_report is None, RepairReport(changed)
-        if first:
-            share = float((changed & x.isfinite()).sum() / x.isfinite().sum().clamp(min=1))
-            if share > OTHER_UNITS:
-                warnings.warn(
-                    f"{self.argument.model_name}: the guard repaired {share:.0%} of the first "
-                    "batch; was it fitted on other units than those the model takes? "
-                    "protect(model, guard, scaler=…) puts z-scores back.",
-                    SACMWarning,
-                    stacklevel=2,
-                )
+        if first and float((changed & finite).sum() / finite.sum().clamp(min=1)) > OTHER_UNITS:
+            warnings.warn(
+                f"{self.argument.model_name}: the guard repaired {changed.float().mean():.0%} of "
+                "the first batch; was it fitted on other units than those the model takes? "
+                "protect(model, guard, scaler=…) puts z-scores back.",
+                SACMWarning,
+                stacklevel=2,
+            )
         if self.on_flag is not None and bool(changed.any()):
             self.on_flag(self.last_report)
+        return repaired
 
 
 def protect(
@@ -210,35 +202,30 @@ def window_guard_of(guard: Any) -> WindowGuard:
 
 
 def _units_of(scaler: Any, channels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation `[C]` of a linear scaler.
+    """Mean and standard deviation `[C]` of a linear scaler, from three rows that it scales back.
 
     Raises:
         ArgumentError: The scaler is none, is not linear, or has other channels.
     """
-    mean, std = getattr(scaler, "mean", None), getattr(scaler, "std", None)
-    known = not (mean is None or std is None or callable(mean) or callable(std))
-    if not known and callable(getattr(scaler, "inverse_transform", None)):
-        rows = np.array([0.0, 1.0, -2.0])[:, None] * np.ones(channels)
-        try:
-            zeros, ones, others = np.asarray(scaler.inverse_transform(rows), np.float64)
-        except Exception as error:
-            raise ArgumentError(
-                f"scaler.inverse_transform does not take rows of {channels} channels, those of "
-                f"the guard: {error}"
-            ) from error
-        mean, std = zeros, ones - zeros
-        if not np.allclose(mean - 2 * std, others, rtol=SMALL):
-            raise ArgumentError(f"scaler must be linear, which {type(scaler).__name__} is not.")
-    elif not known:
+    rows = np.array([0.0, 1.0, -2.0])[:, None] * np.ones(channels)
+    try:
+        if callable(getattr(scaler, "inverse_transform", None)):
+            rows = scaler.inverse_transform(rows)
+        else:
+            rows = rows * np.asarray(scaler.std) + np.asarray(scaler.mean)
+        offset, ones, others = np.asarray(rows, np.float64)
+    except AttributeError:
+        kind = type(scaler).__name__
         raise ArgumentError(
-            "scaler must have mean and std by channel, or inverse_transform, got "
-            f"{type(scaler).__name__}."
-        )
-    offset, slope = (np.asarray(v, np.float64).reshape(-1) for v in (mean, std))
-    if not {offset.size, slope.size} <= {1, channels}:
+            f"scaler must have mean and std by channel, or inverse_transform, got {kind}."
+        ) from None
+    except Exception as error:
         raise ArgumentError(
-            f"the scaler has {offset.size} channels, but the guard was fitted on {channels}."
-        )
+            f"the scaler does not take rows of {channels} channels, those of the guard: {error}"
+        ) from error
+    slope = ones - offset
+    if not np.allclose(offset - 2 * slope, others, rtol=SMALL):
+        raise ArgumentError(f"scaler must be linear, which {type(scaler).__name__} is not.")
     if not slope.all():
         raise ArgumentError("the scaler has a deviation of 0 in some channel.")
     return offset, slope

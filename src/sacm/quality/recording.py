@@ -26,32 +26,21 @@ STEP_ROOM = 0.1  # by which the time step of new rows may differ; months differ 
 class Recording:
     """Rows of one or several series.
 
-    Attributes:
-        name: A short name.
-        values: `[T, C]` float32 or float64, NaN where missing.
-        columns: Names of the C channels.
-        segments: Ranges of rows that cover all rows; nothing is predicted across their borders.
-        labels: The series of each segment.
-        train: The training rows of each segment.
-        restore: Takes repaired values `[T, C]` and which of them were changed, and gives the data
-            back in the form in which they came; what was not changed stays bit-identical.
-        times: `[T]` datetime64, or None.
-        borders: Rows at which a split begins or ends.
-        notes: What was found or guessed while reading.
-        understood: How a user's table was read, in short lines.
+    `restore` takes repaired values `[T, C]` and which of them were changed, and gives the data back
+    in the form in which they came; what was not changed stays bit-identical.
     """
 
     name: str
-    values: Array
-    columns: tuple[str, ...]
-    segments: tuple[range, ...]
-    labels: tuple[str, ...]
-    train: tuple[range, ...]
+    values: Array  # [T, C] float32 or float64, NaN where missing
+    columns: tuple[str, ...]  # names of the C channels
+    segments: tuple[range, ...]  # cover all rows; nothing is predicted across their borders
+    labels: tuple[str, ...]  # the series of each segment
+    train: tuple[range, ...]  # the training rows of each segment
     restore: Callable[[Array, Array], Any]
-    times: Array | None = None
-    borders: tuple[int, ...] = ()
-    notes: tuple[str, ...] = ()
-    understood: tuple[str, ...] = ()
+    times: Array | None = None  # [T] datetime64
+    borders: tuple[int, ...] = ()  # rows at which a split begins or ends
+    notes: tuple[str, ...] = ()  # what was found or guessed while reading
+    understood: tuple[str, ...] = ()  # how a user's table was read, in short lines
 
     @property
     def rows(self) -> Rows:

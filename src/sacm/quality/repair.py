@@ -18,7 +18,6 @@ from sacm.quality.config import NORMAL, NORMAL_MEDIAN, SMALL, Models
 from sacm.quality.predictor import (
     TINY,
     Array,
-    Learnt,
     Rows,
     find_season,
     find_segments,
@@ -40,27 +39,17 @@ INTERVAL = NORMAL((1 + Models.coverage) / 2)
 
 
 @dataclass
-class RepairModel(Learnt):
-    """The Gaussian model of C channels.
+class RepairModel:
+    """The Gaussian model of C channels."""
 
-    Attributes:
-        season: Rows of a season; 0 for none.
-        centre, scale: `[C]` units of a deviation.
-        profile: `[season, C]` what repeats in every season.
-        related: `[C, C]` weights of the other channels in the same row.
-        own: `[C, 2]` weights of the own values one and two seasons before and after.
-        past: `[C, 5]` weights of the means over `LAGS`.
-        errors: `[8, C]` deviation of a repair by its distance from good values.
-    """
-
-    season: int
-    centre: Array
-    scale: Array
-    profile: Array
-    related: Array
-    own: Array
-    past: Array
-    errors: Array
+    season: int  # rows; 0 for none
+    centre: Array  # [C]
+    scale: Array  # [C]: a deviation
+    profile: Array  # [season, C]: what repeats in every season
+    related: Array  # [C, C]: weights of the other channels in the same row
+    own: Array  # [C, 2]: weights of the own values one and two seasons before and after
+    past: Array  # [C, 5]: weights of the means over `LAGS`
+    errors: Array  # [8, C]: deviation of a repair by its distance from good values
 
     @classmethod
     def learn(cls, values: Array, bad: Array, rows: Rows) -> Self:

@@ -15,13 +15,12 @@ A rule is obeyed exactly; the event says which rule it was.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import partial
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -39,28 +38,24 @@ RULES = ("", "range", "max_change", "codes", "longest_rest", "maintenance")
 RANGE, MAX_CHANGE, CODES, LONGEST_REST, MAINTENANCE = range(1, len(RULES))
 RULE_KINDS = (0, Kind.RULE, Kind.RULE, Kind.CODE, Kind.STUCK, Kind.RULE)
 """The flag of what breaks each of them."""
-KEYS = (*RULES[1:], "longest_gap", "leave_alone", "kinds")
+_SPAN = "look like 6 h, 30 min or 12 rows, above 0"
+_WANTED = {
+    "range": "be two numbers such as [-5, 40], the lower limit first",
+    "max_change": "look like 2/min or 0.5/row, above 0",
+    "codes": "be numbers such as [-9999]",
+    "longest_rest": _SPAN,
+    "maintenance": "be pairs of times or of row numbers such as [2024-01-03 08:00, 2024-01-03 "
+    "12:00], the earlier one first",
+    "longest_gap": _SPAN,
+    "leave_alone": "be true or false",
+    "kinds": f"be some of {', '.join(KINDS[1:])}",
+}
+KEYS = tuple(_WANTED)
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-_AMOUNT = re.compile(r"\s*([-+]?\d+\.?\d*(?:[eE][-+]?\d+)?)\s*(/?)\s*(rows?|s|min|h|d)\s*")
+_AMOUNT = re.compile(r"\s*(\d+\.?\d*(?:[eE][-+]?\d+)?)\s*(/?)\s*(rows?|s|min|h|d)\s*")
 _YES, _NO = ("1", "yes", "y", "true", "x", "keep"), ("", "0", "no", "n", "false")
-
-
-class Interval(NamedTuple):
-    """First and last row by number, by time, or both; times count where the rows have them."""
-
-    rows: tuple[int, int] | None
-    times: tuple[Any, Any] | None
-
-    def holds(self, times: Array | None, numbers: Array, rule: str) -> Array:
-        """Which rows `[T]` lie in it."""
-        by_time = self.times is not None and times is not None
-        where, ends = (times, self.times) if by_time else (numbers, self.rows)
-        if where is None or ends is None:
-            raise ArgumentError(
-                f"{rule} is by time, but the rows have no times: write row numbers."
-            )
-        inside: Array = (where >= ends[0]) & (where <= ends[1])
-        return inside
+Interval = tuple[Any, Any]
+"""First and last row, by number or by time."""
 
 
 @dataclass(frozen=True)
@@ -81,19 +76,12 @@ class ChannelRules:
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules as they were written, by pattern, and events to keep.
-
-    Attributes:
-        written: The rules of each pattern, as in a file.
-        kept: Channel and rows of events that stay as measured.
-        source: What errors call them.
-        lines: The line of each pattern and of each of its rules.
-    """
+    """Rules as they were written, by pattern, and events to keep."""
 
     written: dict[str, dict[str, Any]] = field(default_factory=dict)
-    kept: tuple[tuple[str, Interval], ...] = ()
-    source: str = "rules"
-    lines: dict[tuple[str, ...], int] = field(default_factory=dict)
+    kept: tuple[tuple[str, Interval], ...] = ()  # channel and rows of events to keep
+    source: str = "rules"  # what errors call them
+    lines: dict[tuple[str, ...], int] = field(default_factory=dict)  # of patterns and rules
 
     @classmethod
     def read(cls, rules: Any = None, keep: Any = None) -> Self:
@@ -105,19 +93,14 @@ class Rules:
         kept = () if keep is None else read_kept(keep)
         if isinstance(rules, cls):
             return replace(rules, kept=rules.kept + kept)
-        written, source = {} if rules is None else rules, "rules"
-        lines: dict[tuple[str, ...], int] = {}
+        written, lines, source = {} if rules is None else rules, {}, "rules"
         if isinstance(rules, str | Path):
             (written, lines), source = _read_yaml(Path(rules)), str(rules)
         elif not isinstance(written, Mapping):
             raise ArgumentError(f"rules must be a file or a dict, got {type(rules).__name__}.")
         made = cls({str(key): value for key, value in written.items()}, kept, source, lines)
-        for pattern, content in made.written.items():
-            if content is None:
-                made._refuse("has no rule: write one below, or delete it", pattern)
-            if not isinstance(content, Mapping):
-                made._refuse(f"holds {content!r}, not rules such as range", pattern)
-            made._parse(pattern)
+        for pattern in made.written:
+            made._parse(pattern, UNITS["s"])
         return made
 
     def _refuse(self, why: str, *key: str) -> NoReturn:
@@ -125,16 +108,22 @@ class Rules:
         where = f"{self.source}, line {line}" if line else self.source
         raise ArgumentError(f"{where}: {'.'.join(key)} {why}.")
 
-    def _parse(self, pattern: str) -> dict[str, Any]:
-        """The rules of a pattern as `ChannelRules` holds them."""
-        result = {}
-        for key, value in self.written[pattern].items():
+    def _parse(self, pattern: str, step: float | None) -> dict[str, Any]:
+        """The rules of a pattern as `ChannelRules` holds them; rows come every `step` seconds."""
+        content, result = self.written[pattern], {}
+        if content is None:
+            self._refuse("has no rule: write one below, or delete it", pattern)
+        if not isinstance(content, Mapping):
+            self._refuse(f"holds {content!r}, not rules such as range", pattern)
+        for key, value in content.items():
             if key not in KEYS:
                 self._refuse(f"is no rule; rules are {', '.join(KEYS)}", pattern, str(key))
             try:
-                result[key] = _READERS[key](value)
-            except _MalformedError as error:
-                self._refuse(f"must {error}, got {value!r}", pattern, key)
+                result[key] = _read_rule(key, value, step)
+            except ArgumentError as error:
+                self._refuse(f"= {value!r} {error}", pattern, key)
+            except (TypeError, ValueError):
+                self._refuse(f"must {_WANTED[key]}, got {value!r}", pattern, key)
         return result
 
     def of_channels(self, columns: Sequence[str], step: float | None) -> list[ChannelRules]:
@@ -147,27 +136,18 @@ class Rules:
         Raises:
             ArgumentError: A name matches no channel, or a rule is by time and there are no times.
         """
-        merged: list[dict[str, Any]] = [{} for _ in columns]
+        merged: dict[str, dict[str, Any]] = {name: {} for name in columns}
         for pattern in sorted(self.written, key=lambda p: (p != ALL, p in columns)):
-            matched = [
-                rules
-                for name, rules in zip(columns, merged, strict=True)
-                if pattern == ALL or fnmatchcase(name, pattern)
-            ]
+            matched = [n for n in columns if pattern == ALL or fnmatchcase(n, pattern)]
             if not matched and pattern != ALL:
                 self._refuse(f"matches no channel; channels are {list_names(columns)}", pattern)
-            parsed = self._parse(pattern)
-            for key, value in parsed.items():
-                if callable(value):
-                    parsed[key] = value(step, f"{pattern}.{key}")
-            for rules in matched:
-                rules |= parsed
-        for name, rows in self.kept:
-            if name not in columns:
+            for name in matched:
+                merged[name] |= self._parse(pattern, step)
+        for name, interval in self.kept:
+            if name not in merged:
                 raise ArgumentError(f"keep names the channel {name!r}, which is not there.")
-            rules = merged[list(columns).index(name)]
-            rules["keep"] = (*rules.get("keep", ()), rows)
-        return [ChannelRules(name, **own) for name, own in zip(columns, merged, strict=True)]
+            merged[name]["keep"] = (*merged[name].get("keep", ()), interval)
+        return [ChannelRules(name, **merged[name]) for name in columns]
 
     def to_dict(self) -> dict[str, Any]:
         """What a saved guard keeps; times are written as text."""
@@ -177,8 +157,8 @@ class Rules:
     def from_dict(cls, record: dict[str, Any]) -> Self:
         """The rules that `to_dict` described."""
         kept = [
-            (name, Interval(rows, times and tuple(map(np.datetime64, times))))
-            for name, (rows, times) in record["kept"]
+            (name, (first, last) if isinstance(first, int) else (_time(first), _time(last)))
+            for name, (first, last) in record["kept"]
         ]
         return cls(cls.read(record["rules"]).written, tuple(kept))
 
@@ -187,141 +167,79 @@ def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[Any, int]]:
     """Content of a rules file, and the line of each key."""
     import yaml
 
-    def refuse(mark: Any, why: str) -> NoReturn:
-        where = f"{path}, line {mark.line + 1}" if mark else f"{path}"
-        raise ArgumentError(f"{where}{why}.")
-
     content: dict[str, Any] = {}
     lines: dict[Any, int] = {}
     try:
         loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
-        node = loader.get_single_node()
-        if node is not None and not isinstance(node, yaml.MappingNode):
+        node: Any = loader.get_single_node() or yaml.MappingNode("", [])
+        if not isinstance(node, yaml.MappingNode):
             why = "rules begin with a channel or 'all', such as 'temperature:', and its rules below"
-            refuse(node.start_mark, f": {why}")
-        for key, value in node.value if node is not None else ():
-            if (key.value,) in lines:
-                refuse(key.start_mark, f": {key.value} is written twice")
-            lines[key.value,] = key.start_mark.line + 1
-            for inner, _ in value.value if isinstance(value, yaml.MappingNode) else ():
-                if (key.value, inner.value) in lines:
-                    refuse(inner.start_mark, f", {key.value}: {inner.value} is written twice")
-                lines[key.value, inner.value] = inner.start_mark.line + 1
-            content[str(key.value)] = loader.construct_object(value, deep=True)
+            raise yaml.MarkedYAMLError(problem=why, problem_mark=node.start_mark)
+        for key, value in node.value:
+            inner = value.value if isinstance(value, yaml.MappingNode) else []
+            keys = [((key.value,), key), *(((key.value, rule.value), rule) for rule, _ in inner)]
+            for name, place in keys:
+                if name in lines:
+                    why = f"{'.'.join(name)} is written twice"
+                    raise yaml.MarkedYAMLError(problem=why, problem_mark=place.start_mark)
+                lines[name] = place.start_mark.line + 1
+            content[key.value] = loader.construct_object(value, deep=True)
     except OSError as error:
-        refuse(None, f" cannot be read: {error.strerror or 'it cannot be read'}")
+        raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        refuse(None, " is no text file: rules are written in YAML")
+        raise ArgumentError(f"{path} is no text file: rules are written in YAML.") from None
     except yaml.YAMLError as error:
-        problem = getattr(error, "problem", None) or "it is no YAML"
-        refuse(getattr(error, "problem_mark", None), f": {problem}")
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}, line {mark.line + 1}" if mark else f"{path}"
+        raise ArgumentError(f"{where}: {getattr(error, 'problem', 'it is no YAML')}.") from None
     return content, lines
 
 
-# Readers of single rules
-
-
-class _MalformedError(Exception):
-    """A value of a rule is wrong; the message completes "must ..."."""
-
-
-def _numbers(value: Any) -> list[Any]:
-    """One or several values, of which some may be None."""
-    values = list(value) if isinstance(value, list | tuple) else [value]
-    plain = [isinstance(v, int | float) and not isinstance(v, bool) and v == v for v in values]
-    return values if all(ok or v is None for ok, v in zip(plain, values, strict=True)) else []
-
-
-def _read_range(value: Any) -> tuple[float, float]:
-    ends = _numbers(value)
-    if len(ends) != 2:
-        raise _MalformedError("be two numbers such as [-5, 40]")
-    low, high = -inf if ends[0] is None else ends[0], inf if ends[1] is None else ends[1]
-    if not low < high:
-        raise _MalformedError("be the lower limit and then the upper one")
-    return float(low), float(high)
-
-
-def _read_codes(value: Any) -> tuple[float, ...]:
-    values = _numbers(value)
-    if not values or None in values:
-        raise _MalformedError("be numbers such as [-9999]")
-    return tuple(map(float, values))
-
-
-def _read_amount(value: Any, *, rate: str, example: str) -> Callable[[float | None, str], float]:
-    """A function of the seconds between rows, which are known later: 6 h in rows, 2/min by row."""
-    match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
-    if match is None or match[2] != rate:
-        raise _MalformedError(f"look like {example}")
-    amount, seconds = float(match[1]), UNITS.get(match[3])
-    if not amount > 0:
-        raise _MalformedError("be above 0")
-
-    def by_row(step: float | None, rule: str) -> float:
-        if seconds is None:
-            return amount
-        if not step:
-            raise ArgumentError(
-                f"{rule}: {value!r} is by time, but the rows have no times: write it by rows."
-            )
-        return amount / (seconds / step) if rate else amount * (seconds / step)
-
-    return by_row
-
-
-def _read_leave_alone(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise _MalformedError("be true or false")
-    return value
-
-
-def _read_kinds(value: Any) -> tuple[str, ...]:
+def _read_rule(key: str, value: Any, step: float | None) -> Any:
+    """One rule as `ChannelRules` holds it; a TypeError or ValueError if it is malformed."""
     values = value if isinstance(value, list | tuple) else [value]
-    if not values or not all(kind in KINDS[1:] for kind in values):
-        raise _MalformedError(f"be some of {', '.join(KINDS[1:])}")
-    return tuple(values)
+    if key == "range":
+        low, high = (None if end is None else _number(end) for end in values)
+        return _ordered(-inf if low is None else low, inf if high is None else high, equal=False)
+    if key == "codes" and values:
+        return tuple(map(_number, values))
+    if key == "kinds" and values and all(kind in KINDS[1:] for kind in values):
+        return tuple(values)
+    if key == "leave_alone" and isinstance(value, bool):
+        return value
+    if key == "maintenance":
+        return tuple(
+            _ordered(*(pair if all(isinstance(end, int) for end in pair) else map(_time, pair)))
+            for pair in values
+        )
+    match = _AMOUNT.fullmatch(value)
+    if match is None or bool(match[2]) != (key == "max_change") or not float(match[1]) > 0:
+        raise ValueError
+    amount, seconds = float(match[1]), UNITS.get(match[3])
+    if seconds is None:
+        return amount
+    if not step:
+        raise ArgumentError("is by time, but the rows have no times: write it by rows")
+    return amount / (seconds / step) if match[2] else amount * (seconds / step)
 
 
-def _read_maintenance(value: Any) -> tuple[Interval, ...]:
-    result = []
-    for pair in value if isinstance(value, list | tuple) else [value]:
-        ends = pair if isinstance(pair, list | tuple) else ()
-        by_row = all(isinstance(end, int) for end in ends)
-        ends = tuple(ends if by_row else map(_read_time, ends))
-        if len(ends) != 2 or None in ends:
-            raise _MalformedError(
-                "be pairs of times or of row numbers such as [2024-01-03 08:00, 2024-01-03 12:00]"
-            )
-        if ends[1] < ends[0]:
-            raise _MalformedError("begin before it ends")
-        result.append(Interval(ends, None) if by_row else Interval(None, ends))
-    return tuple(result)
+def _number(value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or value != value:
+        raise TypeError
+    return float(value)
 
 
-def _read_time(value: Any) -> Any:
-    """A time, or None if it is none."""
-    try:
-        time = np.datetime64(str(value).strip().replace(" ", "T"), "ns")
-    except ValueError:
-        return None
-    return None if isinstance(value, int) or np.isnat(time) else time
+def _ordered(first: Any, last: Any, *, equal: bool = True) -> Interval:
+    if not (first < last or (equal and first == last)):
+        raise ValueError
+    return first, last
 
 
-_read_span = partial(_read_amount, rate="", example="6 h, 30 min or 12 rows")
-_READERS: dict[str, Callable[[Any], Any]] = {
-    "range": _read_range,
-    "max_change": partial(_read_amount, rate="/", example="2/min or 0.5/row"),
-    "codes": _read_codes,
-    "longest_rest": _read_span,
-    "longest_gap": _read_span,
-    "leave_alone": _read_leave_alone,
-    "maintenance": _read_maintenance,
-    "kinds": _read_kinds,
-}
-
-
-# Events to keep
+def _time(value: Any) -> np.datetime64:
+    time = np.datetime64(str(value).strip().replace(" ", "T"), "ns")
+    if isinstance(value, int) or np.isnat(time):
+        raise ValueError
+    return time
 
 
 def read_kept(source: Any) -> tuple[tuple[str, Interval], ...]:
@@ -371,7 +289,7 @@ def read_kept(source: Any) -> tuple[tuple[str, Interval], ...]:
 
 
 def _read_event(record: Mapping[str, str]) -> Interval:
-    """The rows of the event of one line."""
+    """The rows of the event of one line: by time where it has times."""
     if not record["channel"]:
         raise ArgumentError("channel is empty.")
     rows, times = [], []
@@ -380,16 +298,14 @@ def _read_event(record: Mapping[str, str]) -> Interval:
             raise ArgumentError(f"{key} must be a row number, got {record[key]!r}.")
         rows.append(int(float(record[key])))
         written = record.get(f"{key}_time", "")
-        times.append(_read_time(written))
-        if written and times[-1] is None:
-            raise ArgumentError(f"{key}_time is no time: {written!r}.")
-    first, last = rows
-    if last < first:
-        raise ArgumentError(f"last is {last}, before first, which is {first}.")
-    return Interval((first, last), None if None in times else (times[0], times[1]))
-
-
-# Rules on a table
+        try:
+            times += [_time(written)] if written else []
+        except ValueError:
+            raise ArgumentError(f"{key}_time is no time: {written!r}.") from None
+    if rows[1] < rows[0]:
+        raise ArgumentError(f"last is {rows[1]}, before first, which is {rows[0]}.")
+    first, last = times if len(times) == len(rows) else rows
+    return first, last
 
 
 def rows_of_rule(
@@ -398,8 +314,13 @@ def rows_of_rule(
     """Values `[T, C]` in the intervals of `maintenance` or `keep`; by time, or by row numbers."""
     mask = np.zeros((len(numbers), len(rules)), bool)
     for channel, own in enumerate(rules):
-        for interval in getattr(own, rule):
-            mask[:, channel] |= interval.holds(times, numbers, f"{own.name}.{rule}")
+        for first, last in getattr(own, rule):
+            where = numbers if isinstance(first, int) else times
+            if where is None:
+                raise ArgumentError(
+                    f"{own.name}.{rule} is by time, but the rows have no times: write row numbers."
+                )
+            mask[:, channel] |= (where >= first) & (where <= last)
     return mask
 
 
@@ -412,41 +333,32 @@ def apply_rules(
     for channel, rule in enumerate(rules):
         column, ruled = values[:, channel], broken[:, channel]
         if rule.longest_rest is not None:
-            ruled[_rests_longer(column, rule.longest_rest, rows)] = LONGEST_REST
+            same = (column[1:] == column[:-1]) & (rows.first[1:] == rows.first[:-1])
+            for first, stop in zip(*find_segments(same), strict=True):
+                ruled[first : stop + 1] = LONGEST_REST * (stop - first + 1 > rule.longest_rest)
         ruled[(column < rule.range[0]) | (column > rule.range[1])] = RANGE
         ruled[np.isin(column, rule.codes)] = CODES
         ruled[maintained[:, channel]] = MAINTENANCE
         if rule.max_change < inf:
             accepted = np.isfinite(column) & ((ruled == 0) | (ruled == LONGEST_REST))
-            ruled[_too_fast(column, accepted, rule.max_change, rows)] = MAX_CHANGE
+            for segment in rows.segments:
+                part = slice(segment.start, segment.stop)
+                fast = _too_fast(column[part], np.flatnonzero(accepted[part]), rule.max_change)
+                ruled[part][fast] = MAX_CHANGE
     return broken
 
 
-def _too_fast(column: Array, accepted: Array, rate: float, rows: Rows) -> Array:
-    """Values `[T]` that differ from the last accepted one by more than `rate` a row."""
-    flagged = np.zeros(len(column), bool)
-    for segment in rows.segments:
-        at = segment.start + np.flatnonzero(accepted[segment.start : segment.stop])
-        change = np.abs(np.diff(column[at])) > rate * np.diff(at)
-        place = 0
-        for first in np.flatnonzero(change):
-            if first < place:  # passed while looking for an accepted value
-                continue
-            last, place = at[first], first + 1
-            while place < len(at) and abs(column[at[place]] - column[last]) > rate * (
-                at[place] - last
-            ):
-                flagged[at[place]] = True
-                place += 1
-    return flagged
-
-
-def _rests_longer(column: Array, most: float, rows: Rows) -> Array:
-    """Values `[T]` in runs of equal values of more than `most` rows."""
-    same = (column[1:] == column[:-1]) & (rows.first[1:] == rows.first[:-1])
-    flagged = np.zeros(len(column), bool)
-    for first, stop in zip(*find_segments(same), strict=True):
-        flagged[first : stop + 1] = stop - first + 1 > most
+def _too_fast(column: Array, at: Array, rate: float) -> list[int]:
+    """Those of the rows `at` that differ from the last accepted one by more than `rate` a row."""
+    flagged: list[int] = []
+    place = 0
+    for first in np.flatnonzero(np.abs(np.diff(column[at])) > rate * np.diff(at)):
+        if first < place:  # passed while looking for an accepted value
+            continue
+        last, place = at[first], first + 1
+        while place < len(at) and abs(column[at[place]] - column[last]) > rate * (at[place] - last):
+            flagged.append(at[place])
+            place += 1
     return flagged
 
 
@@ -462,9 +374,8 @@ def learnt_rules(guard: Guard, quality: Quality) -> str:
     ]
     at, _ = quality.recording.training_part()
     normal = np.where(quality.grades == FAIL, np.nan, quality.recording.values)[at]
-    for column, values, codes, limit in zip(
-        guard.columns_, normal.T, guard.levels_.codes, guard.levels_.run_limit, strict=True
-    ):
+    for channel, (column, values) in enumerate(zip(guard.columns_, normal.T, strict=True)):
+        codes, limit = guard.levels_.codes[channel], guard.levels_.run_limit[channel]
         finite = values[np.isfinite(values)]
         low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
         room = (high - low) * guard.config_.online_range
