@@ -75,6 +75,7 @@ def test_they_agree_with_rules_and_every_repair(repair: str) -> None:
     pushed = [stream.push(row) for row in values]
     np.testing.assert_array_equal([row.flags for row in pushed], quality.flags)
     np.testing.assert_array_equal([row.grades for row in pushed], quality.grades)
+    np.testing.assert_allclose([row.values for row in pushed], quality.values, atol=1e-4)
     if repair == "none":
         np.testing.assert_array_equal([row.values for row in pushed], values)
     assert {"range", "max_change", "codes", "longest_rest", "maintenance"} <= {
@@ -197,7 +198,6 @@ def test_a_guard_is_an_estimator_of_scikit_learn() -> None:
     with pytest.raises(ArgumentError, match="Guard has no 'sensitivity'"):
         guard.set_params(sensitivity=1)
     fitted = copy.fit(rows())
-    assert list(fitted.get_feature_names_out()) == ["0", "1", "2"]
     assert fitted.n_features_in_ == 3
     with pytest.raises(ArgumentError, match="judges tables only"):
         fitted.module()

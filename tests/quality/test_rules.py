@@ -228,7 +228,7 @@ BAD_EVENTS: dict[str, tuple[str, str]] = {
     "a row in words": (HEAD + "flow,spike,one,2,yes,\n", "line 2: first must be a row number"),
     "a row below 0": (HEAD + "flow,spike,-1,2,yes,\n", "line 2: first must be a row number"),
     "no last row": (HEAD + "flow,spike,1,,yes,\n", "line 2: last must be a row number"),
-    "rows backwards": (HEAD + "flow,x,1,2,,\nflow,x,9,2,yes,\n", "line 3: last is 2, before first"),
+    "rows backwards": (HEAD + "flow,x,1,2,,\nflow,x,9,2,yes,\n", "line 3: last is before first"),
     "a wrong time": (HEAD + "flow,spike,1,2,yes,soon\n", "line 2: first_time is no time"),
     "an empty channel": (HEAD + ",spike,1,2,yes,\n", "line 2: channel is empty"),
 }

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import sacm
-from sacm.quality.page import KIND_WORDS, draw_event, draw_overview, quality_page
+from sacm.quality.page import KIND_STYLE, draw_event, draw_overview, quality_page
 from sacm.quality.result import Quality
 
 LONG = "Bridges and Tunnels: % of Comparable Pre-Pandemic Day"
@@ -36,7 +36,7 @@ def test_it_says_names_kinds_and_what_was_read_in_full(quality: Quality) -> None
     text = quality_page(quality)
     assert text.count(LONG) > 3
     for kind in ("stuck", "missing"):
-        assert KIND_WORDS[kind] in text
+        assert KIND_STYLE[kind][1] in text
     assert "Severity: the largest distance" in text
     assert "2024-01-01" in text.split("What was read")[1]
     assert f"sacm {sacm.__version__}" in text

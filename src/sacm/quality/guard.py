@@ -65,9 +65,6 @@ class Guard:
 
     _PARAMS = ("rules", "false_events", "window", "repair", "keep", "config")
 
-    def __repr__(self) -> str:
-        return f"Guard(false_events={self.false_events!r}, window={self.window!r})"
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments this guard was made with, by name; `deep` is there for scikit-learn."""
         return {name: getattr(self, name) for name in self._PARAMS}
@@ -117,7 +114,7 @@ class Guard:
         values = np.asarray(recording.values[at], np.float64)
         ruled, kept = (array[at] for array in self._apply_rules(recording, recording.values))
         self.levels_, flags, grades = checks.learn(values, rows, self.config_, ruled > 0)
-        flags, grades, ruled = self._combine(flags, grades, values, ruled, kept)
+        flags, grades, ruled = self._combine(flags, grades, ruled, kept)
         fail = grades == FAIL
         self.repair_ = RepairModel.learn(values, fail, rows)
         counts = (np.isfinite(values) & ~fail).sum(0)
@@ -168,7 +165,7 @@ class Guard:
         return other
 
     def _combine(
-        self, flags: Array, grades: Array, values: Array, ruled: Array, kept: Array
+        self, flags: Array, grades: Array, ruled: Array, kept: Array
     ) -> tuple[Array, Array, Array]:
         """Flags, grades and broken rules `[T, C]`, with what rules say about the checks."""
         free = ~np.take_along_axis(self._wanted, flags.astype(int), 0) | kept
@@ -185,33 +182,35 @@ class Guard:
         values = given.values[:, order]
         ruled, kept = self._apply_rules(given, values)
         found = checks.judge(values, given.parts(), self.config_, ruled > 0, self.levels_)
-        return self._repair_table(given, order, *self._combine(*found, values, ruled, kept))
+        return self._repair_table(given, order, *self._combine(*found, ruled, kept))
 
     def _repair_table(
         self, given: Recording, order: Array, flags: Array, grades: Array, ruled: Array
     ) -> Quality:
         """What was found in a table, with its repairs."""
         values = np.asarray(given.values[:, order], np.float64)
-        bad = grades == FAIL if self.repair != "all" else flags > 0
+        bad, changed = (grades >= least for least in (min(FAIL, self._least), self._least))
         repaired = self.repair_.fill(values, bad, given.parts())
         uncertainty = self.repair_.uncertainty(bad | ~np.isfinite(values))
-        return self._quality(given, order, flags, grades, ruled, repaired, uncertainty)
-
-    def _quality(
-        self, given: Recording, order: Array, *found: Array, causal: bool = False
-    ) -> Quality:
-        """What was found, with channels as they were given, repaired where they are used."""
-        flags, grades, ruled, repaired, uncertainty = found
-        changed = grades >= REPAIRS[self.repair]
         for channel, rules in enumerate(self.channel_rules_):
             for first, stop in zip(*find_segments(changed[:, channel]), strict=True):
-                length = np.arange(1, stop - first + 1) if causal else stop - first
-                changed[first:stop, channel] = length <= rules.longest_gap
-        values = np.where(changed, repaired, given.values[:, order])
-        arrays = flags, grades, ruled, values, changed, np.where(changed, uncertainty, 0.0)
-        back = np.argsort(order)
-        ordered = (array[:, back] for array in arrays)
-        return Quality(given, *ordered, self.config_, dict(self.unjudged_))
+                changed[first:stop, channel] = stop - first <= rules.longest_gap
+        return self._quality(given, order, flags, grades, ruled, repaired, changed, uncertainty)
+
+    def _quality(self, given: Recording, order: Array, *found: Array) -> Quality:
+        """What was found, with channels as they were given, repaired where they are changed."""
+        flags, grades, ruled, repaired, changed, uncertainty = (
+            a[:, np.argsort(order)] for a in found
+        )
+        values = np.where(changed, repaired, given.values)
+        uncertainty = np.where(changed, uncertainty, 0.0)
+        arrays = flags, grades, ruled, values, changed, uncertainty
+        return Quality(given, *arrays, self.config_, dict(self.unjudged_))
+
+    @property
+    def _least(self) -> int:
+        """The lowest grade that is repaired."""
+        return REPAIRS[self.repair]
 
     def check(self, data: Any) -> Quality:
         """Judge new rows by themselves and earlier rows: nothing after a row changes its answer.
@@ -222,46 +221,16 @@ class Guard:
         Raises:
             ArgumentError: The guard is not fitted, or channels or time step are others.
         """
-        module, given = self.module(), read_recording(data)
+        self._check_fitted()
+        given = read_recording(data)
         order = given.order(self.columns_, self.step_)
-        values = np.asarray(given.values[:, order], np.float64)
-        times, numbers = given.times, np.arange(len(values))
-        before = np.full((module.length - 1, values.shape[1]), np.nan)
-        outside = rows_of_rule("maintenance", self.channel_rules_, times, numbers)
-        shown = np.where(outside, np.nan, values)
-        together = max(1, Models.most_entries // before.size // Models.fewest_windows)
-        parts = []
+        values, parts = np.asarray(given.values[:, order], np.float64), []
         for segment in given.segments:
-            padded = np.concatenate([before, shown[segment.start : segment.stop]])
-            windows = sliding_window_view(padded, module.length, axis=0).swapaxes(1, 2)
-            for first in range(0, len(windows), together):
-                part = windows[first : first + together]
-                at = slice(segment.start + first, segment.start + first + len(part))
-                when = None if times is None else times[at]
-                parts.append(self._judge_last(part, values[at], outside[at], when, numbers[at]))
+            at = slice(segment.start, segment.stop)
+            times = None if given.times is None else given.times[at]
+            parts.append(GuardStream(self, segment.start).judge(values[at], times))
         joined = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        return self._quality(given, order, *joined, causal=True)
-
-    def _judge_last(
-        self, windows: Array, values: Array, outside: Array, times: Array | None, numbers: Array
-    ) -> tuple[Array, ...]:
-        """Flags, grades, rules, repairs and uncertainty of the last rows of windows `[B, L, C]`."""
-        flags, grades, repaired, since = self.module().judge_last(windows, self.repair == "all")
-        rules = self.channel_rules_
-        low, high = np.array([own.range for own in rules]).T
-        coded = np.stack([np.isin(v, own.codes) for v, own in zip(values.T, rules, strict=True)], 1)
-        limited = np.array([own.longest_rest is not None for own in rules])
-        broken = {
-            "range": (flags == Kind.RULE) & ((values < low) | (values > high)),
-            "codes": (flags == Kind.CODE) & coded,
-            "longest_rest": (flags == Kind.STUCK) & limited,
-            "max_change": flags == Kind.RULE,
-        }
-        ruled = np.select(list(broken.values()), [RULES.index(name) for name in broken], 0)
-        ruled[outside] = MAINTENANCE
-        kept = rows_of_rule("keep", rules, times, numbers) & np.isfinite(values)
-        judged = self._combine(flags, grades, values, ruled, kept)
-        return (*judged, repaired, self.repair_.errors_after(since))
+        return self._quality(given, order, *joined)
 
     def transform(self, data: Any) -> Any:
         """The repaired rows of `check`, in the form in which they came."""
@@ -270,11 +239,6 @@ class Guard:
     def fit_transform(self, data: Any, y: None = None) -> Any:
         """Learn from rows, and repair these rows causally."""
         return self.fit(data).transform(data)
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of the channels that `transform` gives back, for scikit-learn."""
-        self._check_fitted()
-        return np.asarray(self.columns_, dtype=object)
 
     def stream(self) -> GuardStream:
         """Judge rows as they come, one at a time; agrees with `check`."""
@@ -392,10 +356,10 @@ class GuardStream:
         2
     """
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, first: int = 0) -> None:
         self.guard, module = guard, guard.module()
         self._rows = np.full((module.length, module.channels), np.nan)
-        self._gap, self._count = np.zeros(module.channels, int), 0
+        self._gap, self._count = np.zeros(module.channels, int), first
         self._time: np.datetime64 | None = None
 
     def push(self, row: Any, time: Any = None) -> StreamRow:
@@ -408,18 +372,42 @@ class GuardStream:
         Raises:
             ArgumentError: The row has other channels, or the time does not follow.
         """
-        guard, values, number = self.guard, self._read(row), np.array([self._count])
+        values = self._read(row)
         times = None if time is None else np.array([self._follow(time)])
-        rules = guard.channel_rules_
-        outside = rows_of_rule("maintenance", rules, times, number)
-        self._rows[:-1] = self._rows[1:]
-        self._rows[-1] = np.where(outside[0], np.nan, values)
-        judged = guard._judge_last(self._rows[None], values[None], outside, times, number)
-        flags, grades, _, repaired, _ = (array[0] for array in judged)
-        changed = grades >= REPAIRS[guard.repair]
-        self._gap, self._count = np.where(changed, self._gap + 1, 0), self._count + 1
-        changed &= self._gap <= [rule.longest_gap for rule in rules]
+        judged = self.judge(values[None], times)
+        flags, grades, _, repaired, changed, _ = (array[0] for array in judged)
         return StreamRow(np.where(changed, repaired, values), flags, grades)
+
+    def judge(self, values: Array, times: Array | None) -> tuple[Array, ...]:
+        """Flags, grades, broken rules, repairs, what is repaired, uncertainty of rows `[n, C]`."""
+        guard, rules, count = self.guard, self.guard.channel_rules_, len(values)
+        module, numbers = guard.module(), self._count + np.arange(count)
+        outside = rows_of_rule("maintenance", rules, times, numbers)
+        kept = rows_of_rule("keep", rules, times, numbers) & np.isfinite(values)
+        padded = np.concatenate([self._rows[1:], np.where(outside, np.nan, values)])
+        windows = sliding_window_view(padded, module.length, axis=0).swapaxes(1, 2)
+        together = max(1, Models.most_entries // self._rows.size // Models.fewest_windows)
+        parts = [
+            module.judge_last(windows[first : first + together], guard.repair == "all")
+            for first in range(0, count, together)
+        ]
+        flags, grades, repaired, since = (np.concatenate(a) for a in zip(*parts, strict=True))
+        low, high = np.array([own.range for own in rules]).T
+        coded = np.stack([np.isin(v, own.codes) for v, own in zip(values.T, rules, strict=True)], 1)
+        broken = {
+            "maintenance": outside,
+            "range": (flags == Kind.RULE) & ((values < low) | (values > high)),
+            "codes": (flags == Kind.CODE) & coded,
+            "longest_rest": (flags == Kind.STUCK) & [own.longest_rest is not None for own in rules],
+            "max_change": flags == Kind.RULE,
+        }
+        ruled = np.select(list(broken.values()), [RULES.index(name) for name in broken], 0)
+        flags, grades, ruled = guard._combine(flags, grades, ruled, kept)
+        changed, steps = grades >= guard._least, np.arange(1, count + 1)[:, None]
+        gap = steps - np.maximum.accumulate(np.where(changed, -self._gap, steps), 0)
+        self._rows, self._gap, self._count = padded[-module.length :], gap[-1], self._count + count
+        changed &= gap <= [rule.longest_gap for rule in rules]
+        return flags, grades, ruled, repaired, changed, guard.repair_.errors_after(since)
 
     def _read(self, row: Any) -> Array:
         """The values of a row in the order of the channels."""

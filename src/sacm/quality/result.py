@@ -31,31 +31,18 @@ _LARGEST_SEVERITY = 10.0  # deviations; beyond it an event is as bad as it can b
 
 @dataclass(frozen=True)
 class QualityEvent:
-    """A stretch of one kind and grade in one channel.
+    """A stretch of one kind and grade in one channel."""
 
-    Attributes:
-        channel: Name of the channel; "time" for an event of the time axis.
-        kind: One of `KINDS`; of the time axis "missing rows", "duplicate rows" or "jitter".
-        grade: 1 suspect, 2 fail.
-        first: First row, counted from 0 in order of time.
-        last: Last row.
-        severity: Largest distance from the repair, in the channel's deviations.
-        rule: The rule that was broken, empty if none.
-        series: Name of the series, where there are several.
-        first_time: Time of the first row, where times are known.
-        last_time: Time of the last row.
-    """
-
-    channel: str
-    kind: str
-    grade: int
-    first: int
-    last: int
-    severity: float
-    rule: str = ""
-    series: str = ""
-    first_time: Any = None
-    last_time: Any = None
+    channel: str  # its name; "time" for an event of the time axis
+    kind: str  # one of `KINDS`; of the time axis "missing rows", "duplicate rows" or "jitter"
+    grade: int  # 1 suspect, 2 fail
+    first: int  # first row, counted from 0 in order of time
+    last: int  # last row
+    severity: float  # largest distance from the repair, in the channel's deviations
+    rule: str = ""  # the rule that was broken, empty if none
+    series: str = ""  # name of the series, where there are several
+    first_time: Any = None  # time of the first row, where times are known
+    last_time: Any = None  # time of the last row
 
     @property
     def rows(self) -> int:
@@ -67,18 +54,6 @@ class QualityEvent:
 class Quality:
     """What is broken or unusual in a table; rows are in order of time.
 
-    Attributes:
-        recording: The rows as they were read.
-        flags: `[T, C]` uint8, positions in `kinds`; 0 is a normal value.
-        grades: `[T, C]` uint8: 0 normal, 1 suspect, 2 fail.
-        rules: `[T, C]` uint8: which rule was broken, a position in `sacm.quality.rules.RULES`.
-        values: `[T, C]` with what is repaired in place.
-        changed: `[T, C]` what was repaired.
-        uncertainty: `[T, C]` deviation to expect of repaired values, in the data's units; else 0.
-        config: The thresholds.
-        unjudged: Channels that some checks cannot judge, with the reason.
-        kinds: Names of the flags.
-
     Example:
         >>> import numpy as np, sacm
         >>> quality = sacm.inspect(np.random.default_rng(0).normal(size=(300, 1)))
@@ -86,16 +61,16 @@ class Quality:
         (300, 1)
     """
 
-    recording: Recording
-    flags: Array
-    grades: Array
-    rules: Array
-    values: Array
-    changed: Array
-    uncertainty: Array
-    config: GuardConfig
-    unjudged: dict[str, str]
-    kinds: tuple[str, ...] = KINDS
+    recording: Recording  # the rows as they were read
+    flags: Array  # [T, C] uint8, positions in `kinds`; 0 is a normal value
+    grades: Array  # [T, C] uint8: 0 normal, 1 suspect, 2 fail
+    rules: Array  # [T, C] uint8: which rule was broken, a position in `sacm.quality.rules.RULES`
+    values: Array  # [T, C] with what is repaired in place
+    changed: Array  # [T, C] what was repaired
+    uncertainty: Array  # [T, C] deviation to expect of repaired values, in the data's units; else 0
+    config: GuardConfig  # the thresholds
+    unjudged: dict[str, str]  # channels that some checks cannot judge, with the reason
+    kinds: tuple[str, ...] = KINDS  # names of the flags
 
     @property
     def repaired(self) -> Any:
@@ -114,24 +89,22 @@ class Quality:
     def events(self) -> list[QualityEvent]:
         """Everything that was found, by first row."""
         recording, events = self.recording, time_events(self.recording)
-        for channel, name in enumerate(recording.columns):
-            flags, grades, rules = (a[:, channel] for a in (self.flags, self.grades, self.rules))
-            measured = recording.values[:, channel]
-            normal = measured[(grades != FAIL) & np.isfinite(measured)].astype(np.float64)
-            scale = robust_scale(normal[:, None])[0] if len(normal) else 1.0
-            distance = np.abs(measured - self.values[:, channel]) / scale
-            code = (flags.astype(np.int64) * len(GRADES) + grades) * len(RULES) + rules
+        codes = (self.flags.astype(np.int64) * len(GRADES) + self.grades) * len(RULES) + self.rules
+        for channel in np.flatnonzero(codes.any(0)):
+            measured, name = recording.values[:, channel], recording.columns[channel]
+            normal = measured[(self.grades[:, channel] != FAIL) & np.isfinite(measured)]
+            scale = robust_scale(normal[:, None].astype(np.float64))[0] if len(normal) else 1.0
+            distance = np.nan_to_num(np.abs(measured - self.values[:, channel]) / scale, nan=-1.0)
             for segment, label in zip(recording.segments, recording.labels, strict=True):
-                part = code[segment.start : segment.stop]
-                ends = np.flatnonzero(part[1:] != part[:-1]) + 1
-                for first, stop in pairwise([0, *ends, len(part)]):
-                    if part[first]:
-                        i, j = segment.start + int(first), segment.start + int(stop)
-                        far = np.nan_to_num(distance[i:j], nan=-1.0).max()
-                        severity = float(far) if far >= 0 else float("inf")
-                        kind, grade, rule = KINDS[flags[i]], int(grades[i]), RULES[rules[i]]
-                        event = (name, kind, grade, i, j - 1, severity, rule, label)
-                        events.append(QualityEvent(*event, *_times(recording, i, j - 1)))
+                part = codes[segment.start : segment.stop, channel]
+                ends = np.flatnonzero(part[1:] != part[:-1]) + 1 + segment.start
+                for i, j in pairwise([segment.start, *ends.tolist(), segment.stop]):
+                    if codes[i, channel]:
+                        far = float(distance[i:j].max())
+                        kind, rule = KINDS[self.flags[i, channel]], RULES[self.rules[i, channel]]
+                        found = name, kind, int(self.grades[i, channel]), i, j - 1
+                        severity = far if far >= 0 else float("inf")
+                        events.append(_event(recording, *found, severity, rule, label))
         return sorted(events, key=lambda event: (event.first, event.channel))
 
     @property
@@ -188,17 +161,15 @@ class Quality:
 
     def share_table(self) -> Table:
         """Shares by channel and kind; channels without an event have one row together."""
-        shares = self.shares()
-        kinds = list(next(iter(shares.values()), {}))
+        shares = {column: share for column, share in self.shares().items() if any(share.values())}
         lines = [
             (column, format_share(sum(share.values())), *map(format_share, share.values()))
             for column, share in shares.items()
-            if sum(share.values())
         ]
-        normal = len(shares) - len(lines)
-        if normal:
+        kinds = [KINDS[code] for code in np.unique(self.flags[self.flags > 0])]
+        if normal := len(self.recording.columns) - len(lines):
             lines.append(
-                (f"{_count(normal, 'channel')} without an event", "", *("" for _ in kinds))
+                (f"{_count(normal, 'channel')} without an event", *[""] * (len(kinds) + 1))
             )
         return Table(("channel", "flagged", *kinds), tuple(lines))
 
@@ -216,12 +187,13 @@ class Quality:
         lines = []
         for event in self.worst_events(count):
             severity = f"{event.severity:.1f}" if np.isfinite(event.severity) else "unknown"
-            first, last = str(event.first + 1), str(event.last + 1)
+            ends = str(event.first + 1), str(event.last + 1)
             if event.first_time is not None:
-                first, last = _short(event.first_time), _short(event.last_time)
+                ends = _short(event.first_time), _short(event.last_time)
             kind = f"{event.kind} ({event.rule})" if event.rule else event.kind
-            cells = (event.channel, kind, GRADES[event.grade], first, last)
-            lines.append((*cells, f"{event.rows:,}", severity))
+            lines.append(
+                (event.channel, kind, GRADES[event.grade], *ends, f"{event.rows:,}", severity)
+            )
         headings = ("channel", "kind", "grade", "first", "last", "rows", "severity")
         return Table(headings, tuple(lines), words=headings.index("rows"))
 
@@ -229,10 +201,10 @@ class Quality:
         """What was found as text: sentences, shares by channel, the worst events."""
         blocks = ["\n".join(self.sentences())]
         if self.flags.any():
-            blocks.append(self.share_table().plain())
             total = len(self.events)
             ending = f", the {_WORST} worst:" if total > _WORST else ":"
-            blocks.append(f"{_count(total, 'event')}{ending}\n{self.event_table().plain()}")
+            table = f"{_count(total, 'event')}{ending}\n{self.event_table().plain()}"
+            blocks += [self.share_table().plain(), table]
         return "\n\n".join(blocks)
 
     __str__ = summary
@@ -278,28 +250,30 @@ def time_events(recording: Recording) -> list[QualityEvent]:
         return []
     calendar = step > UNITS["d"] * 25  # months and years differ in length
     for segment, label in zip(recording.segments, recording.labels, strict=True):
-        times = recording.times[segment.start : segment.stop]
-        gaps = np.diff(times) / np.timedelta64(1, "s") / step
+        gaps = (
+            np.diff(recording.times[segment.start : segment.stop]) / np.timedelta64(1, "s") / step
+        )
         missing = gaps > 1.5
-        uneven = np.abs(gaps - np.round(gaps)) > STEP_ROOM
-        masks = (gaps == 0, missing, uneven & ~missing & (gaps > 0) & (not calendar))
+        uneven = (np.abs(gaps - np.round(gaps)) > STEP_ROOM) & ~missing & (gaps > 0)
+        masks = gaps == 0, missing, uneven & (not calendar)
         for kind, mask in zip(TIME_KINDS, masks, strict=True):
             for first, stop in zip(*find_segments(mask), strict=True):
                 i, j = segment.start + int(first), segment.start + int(stop)
                 count = (np.round(gaps) - 1)[first:stop].sum() if kind == "missing rows" else j - i
-                event = (TIME, kind, SUSPECT, i, j, float(count), "", label)
-                events.append(QualityEvent(*event, *_times(recording, i, j)))
+                events.append(_event(recording, TIME, kind, SUSPECT, i, j, float(count), "", label))
     return events
+
+
+def _event(
+    recording: Recording, channel: str, kind: str, grade: int, first: int, last: int, *rest: Any
+) -> QualityEvent:
+    """An event with the times of its rows, where there are times."""
+    times = (None, None) if recording.times is None else recording.times[[first, last]]
+    return QualityEvent(channel, kind, grade, first, last, *rest, *times)
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' if number > 1 else ''}"
-
-
-def _times(recording: Recording, first: int, last: int) -> tuple[Any, Any]:
-    """Times of two rows, where there are times."""
-    times = recording.times
-    return (None, None) if times is None else (times[first], times[last])
 
 
 def format_share(share: float) -> str:

@@ -273,39 +273,31 @@ def read_kept(source: Any) -> tuple[tuple[str, Interval], ...]:
                 f"{name}, line 1: there is no column {column!r}; `sacm quality --flags` writes "
                 "such a table."
             )
-    kept = []
     text = frame.astype(object).where(frame.notna(), "").astype(str)
-    for line, record in enumerate(text.to_dict("records"), 2):
-        fields = {str(key): value.strip() for key, value in record.items()}
-        mark = fields["keep"].lower()
-        try:
-            if mark not in (*_YES, *_NO):
-                raise ArgumentError(f"keep must be yes or empty, got {mark!r}.")
-            if mark in _YES:
-                kept.append((fields["channel"], _read_event(fields)))
-        except ArgumentError as error:
-            raise ArgumentError(f"{name}, line {line}: {error}") from None
-    return tuple(kept)
+    text = text.apply(lambda column: column.str.strip()).reset_index(drop=True)
 
+    def refuse(wrong: pd.Series, why: str) -> None:
+        for line in wrong.index[wrong]:
+            raise ArgumentError(f"{name}, line {line + 2}: {why}.")
 
-def _read_event(record: Mapping[str, str]) -> Interval:
-    """The rows of the event of one line: by time where it has times."""
-    if not record["channel"]:
-        raise ArgumentError("channel is empty.")
-    rows, times = [], []
+    marks = text["keep"].str.lower()
+    refuse(~marks.isin((*_YES, *_NO)), "keep must be yes or empty")
+    text = text[marks.isin(_YES)]
+    refuse(text["channel"] == "", "channel is empty")
+    rows, times = {}, {}
     for key in ("first", "last"):
-        if not re.fullmatch(r"\d+(\.0)?", record[key]):
-            raise ArgumentError(f"{key} must be a row number, got {record[key]!r}.")
-        rows.append(int(float(record[key])))
-        written = record.get(f"{key}_time", "")
-        try:
-            times += [_time(written)] if written else []
-        except ValueError:
-            raise ArgumentError(f"{key}_time is no time: {written!r}.") from None
-    if rows[1] < rows[0]:
-        raise ArgumentError(f"last is {rows[1]}, before first, which is {rows[0]}.")
-    first, last = times if len(times) == len(rows) else rows
-    return first, last
+        refuse(~text[key].str.fullmatch(r"\d+(\.0)?"), f"{key} must be a row number")
+        rows[key] = text[key].astype(float).astype(int)
+        written = text.get(f"{key}_time", pd.Series("", text.index))
+        times[key] = pd.to_datetime(written, errors="coerce", format="ISO8601")
+        refuse(times[key].isna() & (written != ""), f"{key}_time is no time")
+    refuse(rows["last"] < rows["first"], "last is before first")
+    return tuple(
+        (channel, (row, last) if pd.isna([time, end]).any() else (_time(time), _time(end)))
+        for channel, row, last, time, end in zip(
+            text["channel"], *rows.values(), *times.values(), strict=True
+        )
+    )
 
 
 def rows_of_rule(

@@ -47,12 +47,7 @@ class WindowGuard(nn.Module):
     cast, and move with it between devices.
 
     Args:
-        tensors: The buffers, as `state_dict()` gives them (C channels, L steps): mean, scale `[C]`;
-            basis `[L C, K]`, the `U` above; spread, carry `[C]`: variance and lag-1 correlation of
-            residuals; lever `[L, C]`: the divisors of leave-out residuals; size `[L, C]`: their
-            usual size; cuts `[2, 2, C]`: for suspect and fail, of entries and roughness, in usual
-            sizes; limits, rule_range `[2, C]`; codes `[m, C]`; rests `[r, C]`; run_limit,
-            max_change `[C]`; alone `[C]`: channels of which only gaps are filled.
+        tensors: The buffers below, as `state_dict()` gives them.
 
     Example:
         >>> import sacm, torch
@@ -62,21 +57,21 @@ class WindowGuard(nn.Module):
         torch.Size([1, 96, 2])
     """
 
-    mean: Tensor
-    scale: Tensor
-    basis: Tensor
-    spread: Tensor
-    carry: Tensor
-    lever: Tensor
-    size: Tensor
-    cuts: Tensor
-    limits: Tensor
-    rule_range: Tensor
-    codes: Tensor
-    rests: Tensor
-    run_limit: Tensor
-    max_change: Tensor
-    alone: Tensor
+    mean: Tensor  # [C]
+    scale: Tensor  # [C]
+    basis: Tensor  # [L C, K]: the U above
+    spread: Tensor  # [C]: variance of residuals
+    carry: Tensor  # [C]: their lag-1 correlation
+    lever: Tensor  # [L, C]: the divisors of leave-out residuals
+    size: Tensor  # [L, C]: their usual size
+    cuts: Tensor  # [2, 2, C]: for suspect and fail, of entries and roughness, in usual sizes
+    limits: Tensor  # [2, C], in z-scores
+    rule_range: Tensor  # [2, C]
+    codes: Tensor  # [m, C]
+    rests: Tensor  # [r, C], in z-scores
+    run_limit: Tensor  # [C], rows
+    max_change: Tensor  # [C], a row
+    alone: Tensor  # [C]: channels of which only gaps are filled
     _into: Tensor
     _out: Tensor
     _gain: Tensor
