@@ -15,6 +15,7 @@ import pandas as pd
 from sacm.errors import DataError
 from sacm.experiments.gains import CELL
 from sacm.files import write_atomically
+from sacm.strategies.race import choose_winner
 from sacm_lab.gains import check_unique
 from sacm_lab.runs import FIRST, KEYS, OUTCOMES, records, setting_defaults, tidy
 
@@ -106,7 +107,7 @@ def add_race(
 ) -> pd.DataFrame:
     """Add a row `race(a,b)` for every pair of arms: the result of the arm that wins the race.
 
-    The arm with the better mean validation of epochs 2 to 4 wins. `chosen` names it; `seconds` are
+    The mean validation of epochs 2 to 4 decides. `chosen` names the winner; `seconds` are
     its own and those of the first `epochs` epochs of the other; `cost` is their ratio to its own.
     """
     done = frame[(frame["state"] == "done") & frame["strategy"].isin(arms)]
@@ -114,7 +115,10 @@ def add_race(
     for _, part in _cells(done, cell):
         if set(part["strategy"]) == set(arms) and _is_complete(part, "early_validation"):
             ordered = part.sort_values("strategy", key=lambda names: names.map(arms.index))
-            winner = ordered.loc[_best(ordered, "early_validation")]
+            scores = dict(zip(ordered["strategy"], ordered["early_validation"], strict=True))
+            select = ordered["select"].iloc[0] if "select" in ordered else ""
+            chosen = choose_winner(scores, select=select)
+            winner = ordered[ordered["strategy"] == chosen].iloc[0]
             loser = ordered[ordered["strategy"] != winner["strategy"]].iloc[0]
             seconds = winner["seconds"] + epochs * loser["seconds_per_epoch"]
             rows.append(

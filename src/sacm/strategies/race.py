@@ -14,6 +14,7 @@ from sacm.strategies.combined import Combined
 from sacm.strategies.registry import canonical, parse, parts_of, register
 
 RECORD = "race.json"
+LEAD = 0.005  # smaller differences in validation did not tell which strategy is better at test
 
 
 @register("race", aliases=("auto",))
@@ -24,16 +25,20 @@ class Race(Strategy):
     All begin from the same weights and see the same batches. The score of each is its mean
     validation result from the second epoch on; the finished run is that of the winner.
 
-    members: The strategies, separated by commas; the first wins a tie.
+    members: The strategies, separated by commas; the first is the one to beat.
     epochs: Epochs of the race.
+    lead: The share by which another member must be better than the first to win.
     """
 
     combines: ClassVar[bool] = False
 
     members: tuple[str, ...] = ("raw", "sacm")
     epochs: int = 4
+    lead: float = LEAD
 
     def __post_init__(self) -> None:
+        if not 0 <= self.lead < 1:
+            raise ArgumentError(f"race(lead=…) must be a share in [0, 1), got {self.lead}.")
         if self.epochs < 1:
             raise ArgumentError(f"race(epochs=…) must be 1 or more, got {self.epochs}.")
         members = tuple(map(canonical, self.members))
@@ -60,7 +65,7 @@ class RaceResult:
 
     winner: str
     scores: dict[str, float]  # the mean validation result of each member
-    margin: float  # between the best two scores, as a share of the second
+    margin: float  # of the winner over the best other score, as a share of that one
     extra_seconds: float  # of the other members
     sentence: str  # the same for people
     # Of candidates that are no strategies: those that the run is the mean of, all of them with
@@ -91,21 +96,41 @@ class Winner(Combined):
         self.result.save(folder)
 
 
+def choose_winner(scores: dict[str, float], *, select: str, lead: float = LEAD) -> str:
+    """The best member by its score, if it leads the first one by enough; else the first.
+
+    Example:
+        >>> choose_winner({"raw": 1.0, "sacm": 0.998}, select="mae")
+        'raw'
+    """
+    first, sign = next(iter(scores)), 1 if select == "accuracy" else -1  # more is better, or less
+    best = max(scores, key=lambda name: sign * scores[name])
+    gain = sign * (scores[best] - scores[first]) / max(abs(scores[first]), 1e-12)
+    return best if gain > lead else first
+
+
 def decide(
-    validation: dict[str, Sequence[float]], seconds: dict[str, float], *, select: str
+    validation: dict[str, Sequence[float]],
+    seconds: dict[str, float],
+    *,
+    select: str,
+    lead: float = LEAD,
 ) -> RaceResult:
     """Find the winner by validation results of every epoch; only of accuracies more is better."""
     # The first epoch says little; where it is the only one, it decides.
     counted = {name: values[1:] or values for name, values in validation.items()}
     scores = {name: sum(values) / len(values) for name, values in counted.items()}
+    winner = choose_winner(scores, select=select, lead=lead)
     ranking = sorted(scores, key=scores.__getitem__, reverse=select == "accuracy")
-    winner, second = ranking[:2]
-    margin = abs(scores[winner] - scores[second]) / max(abs(scores[second]), 1e-12)
+    ranking.remove(winner)
+    sign, second = 1 if select == "accuracy" else -1, scores[ranking[0]]
+    margin = sign * (scores[winner] - second) / max(abs(second), 1e-12)
     last = max(map(len, validation.values()))
     epochs = f"mean of epochs 2 to {last}" if last > 2 else f"epoch {last}"
-    others = ", ".join(f"{name} {scores[name]:.4g}" for name in ranking[1:])
+    others = ", ".join(f"{name} {scores[name]:.4g}" for name in ranking)
+    how = f"by {margin:.1%}" if margin >= 0 else f"as none leads it by more than {lead:.1%}"
     sentence = (
-        f"{winner} won the race by {margin:.1%}: validation {select}, {epochs}, "
+        f"{winner} won the race {how}: validation {select}, {epochs}, "
         f"{scores[winner]:.4g} against {others}."
     )
     extra = sum(spent for name, spent in seconds.items() if name != winner)

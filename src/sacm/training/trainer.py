@@ -149,6 +149,7 @@ def _race(
         {name: training.progress.validation for name, training in members.items()},
         {name: training.progress.seconds for name, training in members.items()},
         select=settings.select,
+        lead=strategy.lead,
     )
     if fabric.is_global_zero:
         for name in (BEST_FILE, "history.csv", _RESUME):
