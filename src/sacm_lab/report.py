@@ -17,7 +17,6 @@ from sacm.metrics.catalogue import metric as find_metric
 from sacm.reports.page import page, paragraph
 from sacm.reports.table import (
     Table,
-    escape_latex,
     interval,
     is_undefined,
     mean_and_deviation,
@@ -87,7 +86,7 @@ class Report:
         return "\n\n".join([f"# {self.title}", *self.sentences, *tables, *self.notes]) + "\n"
 
     def _latex(self) -> str:
-        lines = [f"% {escape_latex(text)}" for text in (self.title, *self.sentences, *self.notes)]
+        lines = [f"% {text}" for text in (self.title, *self.sentences, *self.notes)]
         return "\n\n".join(["\n".join(lines), *(table.latex() for table in self.tables)]) + "\n"
 
     def _csv(self) -> str:

@@ -98,18 +98,3 @@ def test_data_that_cannot_be_tested_are_refused(sacm: Command, example: Example)
     outcome = sacm("evaluate", example.anomaly, "--data", example.series)
     assert outcome.code == 2
     assert "has no column of labels to test by" in outcome.err
-
-
-def test_intervals_are_judged_on_windows_after_those_that_calibrate(
-    sacm: Command, example: Example
-) -> None:
-    outcome = sacm("evaluate", example.forecasting, "--coverage", "0.5,0.8", "--json")
-    assert outcome.code == 0, outcome.err
-    found = json.loads(outcome.out)["uncertainty"]
-    assert (found["calibration_windows"], found["windows"]) == (28, 26)
-    wide = found["intervals"][1]
-    assert wide["width"] > found["intervals"][0]["width"]
-    assert 0 < wide["coverage"] <= 1
-    said = sacm("evaluate", example.forecasting, "--coverage", "0.8").out
-    assert "should enclose" in said
-    assert sacm("evaluate", example.anomaly, "--coverage", "0.8").code == 2

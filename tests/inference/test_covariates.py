@@ -101,7 +101,7 @@ def test_no_forecast_depends_on_later_targets_or_past_covariates(
     def forecast(data: ForecastingData) -> np.ndarray:
         batch = prepare_evaluation(predictor, data)[1].batch([start])
         assert batch.covariates is not None
-        return predictor.run(predictor.network, batch.x, None, batch.covariates).numpy()
+        return predictor.run(batch.x, None, batch.covariates).numpy()
 
     np.testing.assert_array_equal(forecast(changed), forecast(HISTORY))
 
@@ -136,7 +136,7 @@ def test_intervals_and_backtests_take_covariates(predictor: Predictor) -> None:
     last = make_frame()[: ROWS - HORIZON]
     ahead = last.loc[ROWS - 2 * HORIZON :, ["date", "promo"]]
     expected = predictor.predict(pd.concat([last[:-HORIZON], ahead]))
-    np.testing.assert_allclose(found.forecasts[-1][:, 0], expected["y"], rtol=1e-5)
+    np.testing.assert_allclose(found["forecast"][-HORIZON:], expected["y"], rtol=1e-5)
 
 
 def test_the_estimator_takes_the_same_names(tmp_path: Path) -> None:

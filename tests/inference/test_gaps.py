@@ -16,7 +16,7 @@ import pytest
 from sacm import Forecaster, Predictor
 from sacm.data import forecasting_data
 from sacm.errors import DataError, SACMWarning
-from sacm.inference.backtest import backtest
+from sacm.inference.backtest import backtest, errors_by_origin
 from tests.cli.conftest import Command, sacm
 
 __all__ = ["sacm"]  # the fixture
@@ -122,16 +122,15 @@ def test_a_backtest_scores_what_was_measured(fitted: Forecaster) -> None:
     data = forecasting_data(series())
     data = replace(data, values=table[["a", "b"]].to_numpy(dtype=np.float32))
     found = backtest(fitted.predictor_, data, origins=12)
-    rows = found.origins[:, None] + np.arange(HORIZON)
-    inside = (rows >= 260) & (rows <= 275)
-    assert np.isnan(found.truth[..., 0][inside]).all()
-    assert np.isfinite(found.truth[..., 0][~inside]).all()
-    assert np.isfinite(found.truth[..., 1]).all()
-    assert np.isfinite(found.table()[["mae", "naive", "seasonal_naive"]].to_numpy()).all()
+    own, other = (found[found["channel"] == name] for name in ("a", "b"))
+    inside = own["row"].between(261, 276)
+    assert own["truth"][inside].isna().all()
+    assert own["truth"][~inside].notna().all()
+    assert other["truth"].notna().all()
+    assert np.isfinite(errors_by_origin(found)[["mae", "naive", "seasonal_naive"]].to_numpy()).all()
     # The naive forecast is the last value that was measured, never one that was drawn.
-    after = found.origins > 262
-    stuck = after & (found.origins <= 276)
-    np.testing.assert_allclose(found.naive[stuck][:, 0, 0], table["a"][259], rtol=1e-5)
+    stuck = own["origin"].between(264, 277)
+    np.testing.assert_allclose(own["naive"][stuck], table["a"][259], rtol=1e-5)
 
 
 def test_a_window_that_is_mostly_missing_is_refused(fitted: Forecaster, sacm: Command) -> None:

@@ -34,9 +34,8 @@ def backtest(
 
     Example: sacm backtest latest --origins 12 --out forecasts.csv
     """
-    import numpy as np
-
     from sacm.inference.backtest import backtest as look_back
+    from sacm.inference.backtest import errors_by_origin
     from sacm.inference.forecast import read_history
 
     finished, predictor = loaded
@@ -48,17 +47,18 @@ def backtest(
             "ones with --data."
         )
     past = look_back(predictor, series, origins=origins, step=step)
-    if len(past.origins) < origins:
-        note(f"Note: there is room for {len(past.origins)} origins, fewer than {origins}.")
-    if share := np.isnan(past.truth).mean():
+    table = errors_by_origin(past)
+    if len(table) < origins:
+        note(f"Note: there is room for {len(table)} origins, fewer than {origins}.")
+    if share := past["truth"].isna().mean():
         note(f"{share:.1%} of the targets were not measured and do not count.")
     if out is not None:
-        output.write_frame(past.long(), out)
-        note(f"{len(past.forecasts):,} forecasts written to {out}.")
+        output.write_frame(past, out)
+        note(f"{len(table):,} forecasts written to {out}.")
     if as_json:
-        typer.echo(past.table().to_json(orient="records", date_format="iso", indent=1))
+        typer.echo(table.to_json(orient="records", date_format="iso", indent=1))
     else:
-        show_backtest(past.table(), season=past.season)
+        show_backtest(table, season=past.attrs["season"])
 
 
 def show_backtest(table: pd.DataFrame, *, season: int) -> None:

@@ -10,7 +10,6 @@ import typer
 
 from sacm.cli import options, output
 from sacm.cli.output import note
-from sacm.errors import ArgumentError
 
 
 @options.takes_run
@@ -18,10 +17,6 @@ def evaluate(
     loaded: Any,
     data: Annotated[
         str | None, typer.Option(help="Test on all of this file instead of the run's test part.")
-    ] = None,
-    coverage: Annotated[
-        str | None,
-        typer.Option(help="Forecasts: also test intervals of these shares, such as 0.8,0.95."),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -31,12 +26,8 @@ def evaluate(
     """
     from sacm.data import fingerprint
     from sacm.files import read_json
-    from sacm.inference.forecast import measure_uncertainty, prepare_evaluation
 
-    nominal = options.numbers(coverage, "--coverage", shares=True)
     finished, predictor = loaded
-    if nominal and finished.settings.task != "forecasting":
-        raise ArgumentError("intervals are for forecasts.")
     source: Any = finished.load_data() if data is None else data
     result = predictor.evaluate(source)
     facts: dict[str, Any] = {"run": str(finished.folder)}
@@ -47,9 +38,6 @@ def evaluate(
         "test_windows": result.evaluated,
         "baselines": result.baselines,
     }
-    if nominal:
-        _, windows = prepare_evaluation(predictor, source)
-        metrics["uncertainty"] = measure_uncertainty(predictor, windows, nominal)
     if data is None:
         trained_on = read_json(finished.folder / "environment.json").get("fingerprint")
         changes = changed_results(finished.metrics.get("test", {}), result.row)
@@ -63,21 +51,6 @@ def evaluate(
         output.show_json({**facts, **metrics})
         return
     output.show_results(finished.settings.task, metrics)
-    if nominal:
-        show_intervals(metrics["uncertainty"])
-
-
-def show_intervals(report: Mapping[str, Any]) -> None:
-    """Coverage and width of intervals."""
-    rows = [
-        (f"{each['nominal']:.0%}", f"{each['coverage']:.1%}", each["width"])
-        for each in report["intervals"]
-    ]
-    output.show_table(("intervals should enclose", "enclosed", "width, z-scored"), rows)
-    note(
-        f"Calibrated on {report['calibration_windows']:,} windows, tested on the "
-        f"{report['windows']:,} after them; CRPS {report['crps']:.4g}."
-    )
 
 
 def changed_results(then: Mapping[str, float | None], now: Mapping[str, float | None]) -> list[str]:

@@ -24,7 +24,7 @@ from sacm.experiments.gains import CELL, format_gain, pair, summarise
 from sacm.files import read_json, read_weights
 from sacm.inject.sites import MODULATOR
 from sacm.metrics.catalogue import metric, order_metrics
-from sacm.reports.page import embed_figure, folded, page, paragraph
+from sacm.reports.page import folded, page, paragraph
 from sacm.reports.table import (
     Table,
     interval,
@@ -298,24 +298,19 @@ def _chance(row: Any, n: int) -> str:
 
 
 def comparison_page(comparison: Comparison) -> str:
-    """The tables, a figure of all pairs, the settings and the environment as one HTML page."""
-    from sacm.reports.figures import paired_dots
-
+    """The tables, every pair, the settings and the environment as one HTML page."""
     settings, record = comparison.settings, comparison.to_dict()
     results = [result_table(comparison).html(), paragraph(LEGEND, note=True)]
     if settings["task"] == "anomaly":
         results.append(paragraph(ANOMALY_LEGEND, note=True))
     name = comparison.leading_metrics[0] if comparison.leading_metrics else comparison.metrics[0]
-    by_strategy = comparison.frame.groupby("strategy", sort=False)[name]
-    values = {each: list(part.astype(float)) for each, part in by_strategy}
-    rows = comparison.first_run.metrics.get("baselines", {}).get("rows", {})
-    levels = {each: row[name] for each, row in rows.items() if each != "model" and row.get(name)}
-    caption = f"{metric(name).label}: one line a seed; the bar is the mean. Dashed: no network."
-    pairs = paired_dots(values, metric(name).label, levels=levels)
+    pairs = comparison.frame.pivot_table(name, "seed", "strategy", dropna=False)
+    pairs = pairs.reindex(columns=list(comparison.strategies)).reset_index()
+    caption = f"{metric(name).label} of every run, one row a seed."
     details = {name: value for name, value in settings.items() if value not in (None, {})}
     sections = {
         "Results": [*results, cost_table(comparison).html()],
-        "Every pair": [embed_figure(pairs, caption, name="pairs")],
+        "Every pair": [Table.from_frame(pairs, caption=caption).html(kind="sortable")],
         "Details": [
             folded("Settings", record_table("", details).html(kind="settings")),
             folded("Environment", record_table("", record["environment"]).html(kind="settings")),

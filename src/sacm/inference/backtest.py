@@ -5,7 +5,7 @@ At each origin the network sees the rows before it and forecasts those that foll
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,60 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
-class Backtest:
-    """Forecasts `[K, H, C]` from K origins, the truth, and what repeating the past would have said.
-
-    All are in raw units.
-    """
-
-    data: ForecastingData
-    origins: Array  # [K] first forecast row
-    forecasts: Array  # NaN where too much of the rows before an origin was missing
-    truth: Array  # NaN where nothing was observed
-    naive: Array  # the last value, repeated
-    seasonal: Array  # the last season, repeated
-    season: int  # its length in steps
-    scale: Array  # [C] deviation of each channel, in which errors are stated
-
-    def table(self) -> pd.DataFrame:
-        """One row an origin: MAE in deviations of the training rows, also of naive forecasts."""
-        import pandas as pd
-
-        def errors(forecasts: Array) -> Array:
-            off = np.abs(forecasts - self.truth) / self.scale
-            return pd.DataFrame(off.reshape(len(off), -1)).mean(axis=1).to_numpy()
-
-        columns: dict[str, Any] = {"row": self.origins + 1}
-        if self.data.timestamps is not None:
-            columns["from"] = self.data.timestamps[self.origins]
-        columns |= {"mae": errors(self.forecasts), "naive": errors(self.naive)}
-        if self.season > 1:
-            columns["seasonal_naive"] = errors(self.seasonal)
-        return pd.DataFrame(columns)
-
-    def long(self) -> pd.DataFrame:
-        """One row for each origin, step and channel: forecast and truth in raw units."""
-        import pandas as pd
-
-        origin, step, channel = (each.ravel() for each in np.indices(self.forecasts.shape))
-        rows, times = self.origins[origin] + step, self.data.timestamps
-        return pd.DataFrame(
-            {
-                "origin": self.origins[origin] + 1,
-                "step": step + 1,
-                "row": rows + 1,
-                **({} if times is None else {"time": times[rows]}),
-                "channel": np.array(self.data.columns)[channel],
-                "forecast": self.forecasts.ravel(),
-                "truth": self.truth.ravel(),
-            }
-        )
-
-
 def backtest(
     predictor: Predictor, data: ForecastingData, *, origins: int = 10, step: int | None = None
-) -> Backtest:
+) -> pd.DataFrame:
     """Forecast from origins that end with the data.
 
     Args:
@@ -84,9 +33,17 @@ def backtest(
         origins: How many, at most.
         step: Rows between two origins. Default: the horizon.
 
+    Returns:
+        One row for each origin, step and channel, in raw units: `forecast` (NaN where too much of
+        the rows before an origin was missing), `truth` (NaN where nothing was measured), `naive`
+        and `seasonal_naive`, which repeat the last value and the last season, and `scale`, the
+        channel's deviation in the training rows. `attrs["season"]` is the length of a season.
+
     Raises:
         ArgumentError: The network does not forecast, there are several series, or no origin fits.
     """
+    import pandas as pd
+
     length, horizon = predictor.shape.input_len, predictor.shape.horizon
     places = _find_origins(predictor, data, origins, step or horizon)
     before = _cut(data, 0, int(places[0]))
@@ -98,28 +55,49 @@ def backtest(
         data, before = replace(data, name=name), replace(before, name=name, segments=())
     scaler = cover_series(predictor.scaler, before, length)
     predictor = replace(predictor, scaler=scaler)
-    forecasts = np.full((len(places), horizon, data.channels), np.nan, np.float32)
+    forecasts = np.full((len(places), horizon, data.channels), np.nan)  # [K, H, C]
     for number, origin in enumerate(places.tolist()):
         found = forecast_data(predictor, _cut(data, origin - length, origin), max_repaired=1.0)
         if found.repaired.mean() <= MAX_REPAIRED:
             forecasts[number] = found.values[0]
-    steps = places[:, None] + np.arange(horizon)
-    truth, values = data.clean[steps].astype(np.float64), data.values.astype(np.float64)
+    origin, ahead, channel = (each.ravel() for each in np.indices(forecasts.shape))
+    rows = places[origin] + ahead
+    truth, values = data.clean[rows, channel].astype(np.float64), data.values.astype(np.float64)
     if data.observed is not None:
-        truth[data.observed[steps] < 1] = np.nan
+        truth[data.observed[rows, channel] < 1] = np.nan
         values[data.observed == 0] = np.nan
     # Naive forecasts repeat what was measured before each origin, and nothing after it.
-    past = np.stack([fill_gaps(values[: int(origin)])[-season:] for origin in places])
-    return Backtest(
-        data=data,
-        origins=places,
-        forecasts=forecasts,
-        truth=truth,
-        naive=np.repeat(past[:, -1:], horizon, axis=1),
-        seasonal=past[:, np.arange(horizon) % season],
-        season=season,
-        scale=scaler.of_series(list(before.last_rows(1))).std.reshape(-1),
+    past = np.stack([fill_gaps(values[: int(place)])[-season:] for place in places])
+    frame = pd.DataFrame(
+        {
+            "origin": places[origin] + 1,
+            "step": ahead + 1,
+            "row": rows + 1,
+            **({} if data.timestamps is None else {"time": data.timestamps[rows]}),
+            "channel": np.array(data.columns)[channel],
+            "forecast": forecasts.ravel(),
+            "truth": truth,
+            "naive": past[origin, -1, channel],
+            "seasonal_naive": past[origin, ahead % season, channel],
+            "scale": scaler.of_series(list(before.last_rows(1))).std.reshape(-1)[channel],
+        }
     )
+    frame.attrs["season"] = season
+    return frame
+
+
+def errors_by_origin(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row an origin: MAE of a backtest's forecasts, and of naive ones, z-scored."""
+    measures = {"forecast": "mae", "naive": "naive"}
+    measures |= {"seasonal_naive": "seasonal_naive"} if frame.attrs["season"] > 1 else {}
+    errors = {
+        name: (frame[column] - frame["truth"]).abs() / frame["scale"]
+        for column, name in measures.items()
+    }
+    first = ["origin", *(["time"] if "time" in frame else [])]
+    steps = frame[first].assign(**errors).groupby("origin", as_index=False)
+    table = steps.agg({**dict.fromkeys(first[1:], "first"), **dict.fromkeys(errors, "mean")})
+    return table.rename(columns={"origin": "row", "time": "from"})
 
 
 def _find_origins(predictor: Predictor, data: ForecastingData, count: int, step: int) -> Array:
@@ -128,14 +106,15 @@ def _find_origins(predictor: Predictor, data: ForecastingData, count: int, step:
         raise ArgumentError(f"a network for {predictor.settings.task} has nothing to backtest.")
     if len(data.last_rows(1)) > 1:
         raise ArgumentError(f"{data.name} holds several series: backtest one of them at a time.")
-    earliest, horizon = predictor.shape.input_len, predictor.shape.horizon
+    horizon, rows = predictor.shape.horizon, len(data.values)
+    earliest = predictor.shape.input_len
     if len(data.splits.test):
         earliest = max(earliest, data.splits.test.start)
-    last = len(data.values) - horizon
+    last = rows - horizon
     if last < earliest:
         raise ArgumentError(
-            f"{data.name} has {len(data.values)} rows, of which the first {earliest} come before "
-            f"any origin: no forecast of {horizon} steps fits behind them."
+            f"{data.name} has {rows} rows, of which the first {earliest} come before any origin: "
+            f"no forecast of {horizon} steps fits behind them."
         )
     return last - step * np.arange(min(count, (last - earliest) // step + 1))[::-1]
 
@@ -147,7 +126,7 @@ def _cut(data: ForecastingData, start: int, stop: int) -> ForecastingData:
         for name in ("values", "timestamps", "targets", "observed", "covariates", "interpolated")
     }
     rows = range(stop - start)
-    everything = Splits(rows, rows[:0], rows[:0])
     # Only known-future covariates are taken from what lies ahead.
     ahead = None if data.covariates is None else {data.name: data.covariates[stop:]}
-    return replace(data, splits=everything, segments=(), ahead=ahead, **arrays)
+    splits = Splits(rows, rows[:0], rows[:0])
+    return replace(data, splits=splits, segments=(), ahead=ahead, **arrays)

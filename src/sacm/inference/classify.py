@@ -101,7 +101,7 @@ def case_windows(predictor: Predictor, X: Any, codes: Array | None = None) -> La
 def case_logits(predictor: Predictor, windows: LabelledWindows) -> Tensor:
     """Finite logits `[N, K]` in float64."""
     batches = WindowBatches(windows, EVALUATION_BATCH)
-    logits = torch.cat([predictor.run(predictor.network, batch.x) for batch in batches]).double()
+    logits = torch.cat([predictor.run(batch.x) for batch in batches]).double()
     check_finite(logits, "the class of case {} is undecided, for the answer is not finite")
     return logits
 

@@ -5,24 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from sacm.data.batches import Series, TelemetryWindows, window_starts
 from sacm.data.datasets import AnomalyData, hold_out_tail
 from sacm.data.scaling import fill_gaps
 from sacm.errors import ArgumentError, DataError
-from sacm.inference.predictor import (
-    Answer,
-    Array,
-    Predictor,
-    as_tensor,
-    is_array,
-    like,
-    warn,
-)
+from sacm.inference.predictor import Answer, Array, Predictor, warn
 from sacm.metrics.anomaly import quantile_threshold
 from sacm.settings import ReadOptions
 from sacm.tasks import Result, get_task
@@ -35,23 +26,8 @@ if TYPE_CHECKING:
 _NOT_READ = ("split", "target", "id", "columns", "scaling")  # options of other uses
 
 
-class Alarms(NamedTuple):
-    """A score for every row, and 1 where it reaches the threshold, 0 elsewhere."""
-
-    score: Any
-    alarm: Any
-
-
 def predict(predictor: Predictor, data: Any) -> Any:
-    """Scores and alarms: `Alarms` for rows `[T, C]`, otherwise a frame like the data."""
-    if is_array(data):
-        if data.ndim not in (1, 2):
-            raise ArgumentError(f"rows must be [T, C] or [T], got {list(data.shape)}.")
-        values = as_tensor(data).cpu().numpy().reshape(len(data), -1)
-        warn(_gap_notes(values))
-        scores = _score_values(predictor, fill_gaps(values), name="data")
-        alarms = flag(scores, threshold_of(predictor))
-        return Alarms(*(like(torch.from_numpy(each), data) for each in (scores, alarms)))
+    """Score and alarm of every row, as a pandas frame with the index of the data."""
     answer = tabulate(predictor, data)
     warn(answer.notes)
     frame = answer.frame[["score", "alarm"]]
@@ -62,7 +38,7 @@ def tabulate(predictor: Predictor, data: Any) -> Answer:
     """Row number, time, score, threshold and alarm of every row, or of a data set's test rows."""
     import pandas as pd
 
-    threshold, times = threshold_of(predictor), {}
+    threshold, times, index = threshold_of(predictor), {}, None
     notes, understood = tuple[str, ...](), tuple[str, ...]()
     if isinstance(data, AnomalyData):
         scores, values, columns = _test_scores(predictor, data)[0], data.test, data.columns
@@ -71,10 +47,12 @@ def tabulate(predictor: Predictor, data: Any) -> Answer:
         scores, values = row_scores(predictor, rows), _in_order(rows, rows.values)
         columns, notes, understood = rows.columns or (), rows.notes, rows.understood
         if rows.times is not None:
-            times[rows.form.time or "time"] = rows.form.write_times(_in_order(rows, rows.times))
+            index = _in_order(rows, rows.times)
+            times[rows.form.time or "time"] = rows.form.write_times(index)
     numbers = {"row": range(1, len(scores) + 1), **times, "score": scores, "threshold": threshold}
     frame = pd.DataFrame({**numbers, "alarm": flag(scores, threshold)})
-    shown = pd.DataFrame(values, columns=list(columns) or None)
+    index = np.arange(1, len(values) + 1) if index is None else index
+    shown = pd.DataFrame(values, index=index, columns=list(columns) or None)
     return Answer(frame, notes, understood, values=shown)
 
 
@@ -130,14 +108,10 @@ def read_telemetry(
     # Rows that a grid lacks have no place in the answer, so none are inserted.
     table = read_table(loaded, chosen, grid=False)
     values = fill_gaps(table.values, hold_out_tail(len(table.values), held_out))
-    notes = (*table.notes, *_gap_notes(table.values))
+    notes, count = table.notes, int(np.isnan(table.values).sum())
+    if count:
+        notes += (f"{count:,} missing values were interpolated.",)
     return replace(table, values=np.ascontiguousarray(values, dtype=np.float32), notes=notes)
-
-
-def _gap_notes(values: Array) -> tuple[str, ...]:
-    """Say how many values were missing, if any."""
-    count = int(np.isnan(values).sum())
-    return (f"{count:,} missing values were interpolated.",) if count else ()
 
 
 def _in_order(rows: Table, values: Array) -> Array:
@@ -148,26 +122,15 @@ def _in_order(rows: Table, values: Array) -> Array:
 
 
 def row_scores(predictor: Predictor, rows: Table) -> Array:
-    """A score `[T]` for every row, in the order of the user's table."""
-    scores = _score_values(predictor, rows.values, name=rows.name, order=rows.order)
-    return _in_order(rows, scores)
-
-
-def _score_values(
-    predictor: Predictor, values: Array, *, name: str, order: Array | None = None
-) -> Array:
-    """A score for every row of values `[T, C]` without gaps: the mean over its windows, `[T]`.
-
-    Errors call the values by `name`, and rows by the numbers `order` if there are some.
-    """
-    length, scaler, settings = predictor.shape.input_len, predictor.scaler, predictor.settings
-    predictor.check_channels(values.shape[1], name)
+    """A score `[T]` for every row, the mean over its windows, in the order of the user's table."""
+    length, scaler, values = predictor.shape.input_len, predictor.scaler, rows.values
+    predictor.check_channels(values.shape[1], rows.name)
     if len(values) < length:
-        raise DataError(f"{name} has {len(values)} rows, fewer than one window of {length}.")
-    rows = [range(len(values))]
-    starts = window_starts(rows, length, stride=min(settings.stride, length), cover=True)
+        raise DataError(f"{rows.name} has {len(values)} rows, fewer than one window of {length}.")
+    stride = min(predictor.settings.stride, length)
+    starts = window_starts([range(len(values))], length, stride=stride, cover=True)
     windows = TelemetryWindows(Series(values, scaler), starts, length=length, scaler=scaler)
-    return step_scores(predictor.trained, windows, order=order)
+    return _in_order(rows, step_scores(predictor.trained, windows, order=rows.order))
 
 
 def threshold_of(predictor: Predictor) -> float:

@@ -62,9 +62,7 @@ class RawUnits(nn.Module):
             return self.network.anomaly_scores(scaled, score=self.score)
         stamps = [beside["stamps"]] if "stamps" in beside else []
         answer: Tensor = self.network(scaled, *stamps)
-        if self.task == "classification":
-            return answer.softmax(dim=1)
-        return answer * std + mean
+        return answer.softmax(dim=1) if self.task == "classification" else answer * std + mean
 
 
 def export(predictor: Predictor, path: Path, to: str) -> Path:
@@ -87,8 +85,18 @@ def export(predictor: Predictor, path: Path, to: str) -> Path:
     for name in ("onnxscript", "onnxruntime") if to == "onnx" else ():  # one exports, one checks
         if find_spec(name) is None:
             raise ArgumentError(f"export to ONNX needs {name}: pip install 'sacm[export]'.")
-    settings, module = predictor.settings, RawUnits(predictor).eval()
-    inputs = example_inputs(predictor, module.names)
+    settings, shape, scaler = predictor.settings, predictor.shape, predictor.scaler
+    module = RawUnits(predictor).eval()
+    # Two raw windows of noise in the units of the first and the last series.
+    places = np.array([0, max(0, len(scaler.series) - 1)])
+    noise = np.random.default_rng(0).normal(size=(2, shape.input_len, shape.channels))
+    units = scaler.of_places(places)
+    examples = {
+        "window": torch.from_numpy(noise * units.std + units.mean).float(),
+        "stamps": torch.zeros(2, shape.input_len + shape.horizon, 4),
+        "series": torch.from_numpy(places),
+    }
+    inputs = tuple(examples[name] for name in module.names)
     with torch.inference_mode():
         expected = module(*inputs).numpy()
     try:
@@ -104,39 +112,20 @@ def export(predictor: Predictor, path: Path, to: str) -> Path:
         raise SACMError(
             f"the exported file answers differently by {difference:.3g}, so it was removed."
         )
-    sizes = {name: ["batch", *x.shape[1:]] for name, x in zip(module.names, inputs, strict=True)}
     record = {
-        "format": to,
         "task": settings.task,
-        "inputs": sizes,
+        "inputs": {name: ["batch", *examples[name].shape[1:]] for name in module.names},
         "output": {_OUTPUTS[settings.task]: ["batch", *expected.shape[1:]]},
-        "channels": predictor.shape.columns,
-        "frequency": predictor.shape.frequency,
-        "classes": list(predictor.shape.classes),
-        "series": list(predictor.scaler.series),  # the input `series` is a place in this list
+        "channels": shape.columns,
+        "frequency": shape.frequency,
+        "classes": list(shape.classes),
+        "series": list(scaler.series),  # the input `series` is a place in this list
         "threshold": predictor.threshold,
-        "backbone": settings.backbone,
-        "strategy": settings.strategy,
-        "units": "raw: scaling, repair and un-scaling are inside",
         "example": {"window": inputs[0][0].tolist(), "answer": expected[0].tolist()},
-        "largest_difference": difference,
     }
     described = path.with_name(f"{path.name}.json")
     write_json(described, record)
     return described
-
-
-def example_inputs(predictor: Predictor, names: list[str]) -> tuple[Tensor, ...]:
-    """Two raw windows `[2, L, C]` of noise in the units of the data, and what else is taken."""
-    places = np.array([0, max(0, len(predictor.scaler.series) - 1)])
-    shape, scaler = predictor.shape, predictor.scaler.of_places(places)
-    noise = np.random.default_rng(0).normal(size=(2, shape.input_len, shape.channels))
-    inputs = {
-        "window": torch.from_numpy(noise * scaler.std + scaler.mean).float(),
-        "stamps": torch.zeros(2, shape.input_len + shape.horizon, 4),
-        "series": torch.from_numpy(places),
-    }
-    return tuple(inputs[name] for name in names)
 
 
 def answer_of(path: Path, to: str, inputs: tuple[Tensor, ...]) -> Array:
@@ -157,22 +146,17 @@ def answer_of(path: Path, to: str, inputs: tuple[Tensor, ...]) -> Array:
 def _write(module: RawUnits, inputs: tuple[Tensor, ...], path: Path, to: str) -> None:
     """Export for batches of any size."""
     batch = torch.export.Dim("batch", min=1, max=4096)
-    sizes = tuple({0: batch} for _ in inputs)
+    sizes: Any = {"dynamic_shapes": tuple({0: batch} for _ in inputs)}
     # Exporters give advice to their developers, and name optional packages that are missing.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if to == "torch":
             with path.open("wb") as file:  # the name of a temporary file is no .pt2
-                torch.export.save(torch.export.export(module, inputs, dynamic_shapes=sizes), file)
+                torch.export.save(torch.export.export(module, inputs, **sizes), file)
             return
+        named: Any = {"input_names": module.names, "output_names": [_OUTPUTS[str(module.task)]]}
         program: Any = torch.onnx.export(
-            module,
-            inputs,
-            dynamo=True,
-            input_names=module.names,
-            output_names=[_OUTPUTS[str(module.task)]],
-            dynamic_shapes=sizes,
-            verbose=False,
+            module, inputs, dynamo=True, verbose=False, **named, **sizes
         )
         program.save(str(path), external_data=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,21 +31,18 @@ from sacm.inference.predictor import (
     as_tensor,
     check_finite,
     is_array,
-    like,
     warn,
 )
 from sacm.settings import ReadOptions
 from sacm.strategies.guard import mark_broken_rules
 from sacm.tasks import Result, get_task
 from sacm.tasks.base import check_trained_columns
-from sacm.tasks.calibration import MAX_REPAIRED, forecast_residuals, window_moves
+from sacm.tasks.calibration import MAX_REPAIRED, window_moves
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CRPS_LEVELS = tuple(round(0.05 * place, 2) for place in range(1, 20))
 _NAMED = 5  # series that a note names
-_SAID = 0.1  # share of a channel's last values from which their repair is a warning
 
 
 class Forecast(NamedTuple):
@@ -57,8 +54,7 @@ class Forecast(NamedTuple):
     times: Array | None  # [S, H]; None where rows have none
     bounds: dict[str, Array]  # like `values`, by the end of a column's name, such as `lower_80`
     repaired: Array  # [S, L, C]: which of each window's values were repaired or missing
-    notes: tuple[str, ...]  # what a user must know: given as warnings
-    details: tuple[str, ...]  # what else there is to say: small repairs, unknown series
+    notes: tuple[str, ...]  # what a user should know
 
     @property
     def form(self) -> Form:
@@ -114,25 +110,20 @@ def predict(predictor: Predictor, data: Any, **options: Any) -> Any:
         raise ArgumentError("windows [B, L, C] get forecasts without intervals: give rows [T, C].")
     forecast = forecast_data(predictor, data, **options)
     warn(forecast.notes)
-    if windows:
-        return like(torch.from_numpy(forecast.values), data)
-    answer = forecast.as_data()
-    return answer.to(data.device) if isinstance(answer, Tensor) else answer
+    answer = forecast.values if windows else forecast.as_data()
+    return torch.as_tensor(answer, device=data.device) if isinstance(data, Tensor) else answer
 
 
 def tabulate(predictor: Predictor, data: Any, **options: Any) -> Answer:
     """`Predictor.tabulate` for forecasts."""
     forecast = forecast_data(predictor, data, **options)
-    notes = (*forecast.notes, *forecast.details)
+    notes = forecast.notes
     if forecast.bounds and (errors := predictor.errors) is not None:
-        pairs = errors.measured.items()
-        enclosed = ", ".join(
-            f"{share:.0%} intervals enclosed {value:.1%}" for share, value in pairs
-        )
-        measured = f" Measured on later test windows: {enclosed}." if enclosed else ""
+        pairs = [f"{share:.0%} enclosed {value:.1%}" for share, value in errors.measured.items()]
         notes += (
             f"Intervals are conformal, from {errors.source} of the run; wider where a window moves "
-            f"further or values were repaired or missing.{measured}",
+            "further or values were repaired or missing."
+            + (f" Measured on later test windows: {', '.join(pairs)}." if pairs else ""),
         )
     return Answer(forecast.table(), notes, forecast.data.understood, forecast)
 
@@ -171,30 +162,6 @@ def prepare_evaluation(
         scaler=predictor.scaler,
     )
     return data, windows.test
-
-
-def measure_uncertainty(
-    predictor: Predictor, windows: ForecastWindows, coverages: Sequence[float]
-) -> dict[str, Any]:
-    """How intervals would have done: the first half of the windows calibrates, the second tests.
-
-    The windows are in order of time and chose nothing. Those of the second half that touch a
-    target of the first are left out. Widths and the CRPS are in z-scored units.
-    """
-    from sacm.metrics.forecasting import crps, measure_intervals
-
-    before, after = forecast_residuals(predictor.network, windows, predictor.strategy).halves()
-    errors, intervals = before.fit(), []
-    for coverage in coverages:
-        low, high = (after.bound(errors, (1 + sign * coverage) / 2) for sign in (-1, 1))
-        intervals.append(measure_intervals(after.values, low, high, coverage))
-    quantiles = np.stack([after.bound(errors, level) for level in CRPS_LEVELS])
-    return {
-        "calibration_windows": len(before.values),
-        "windows": len(after.values),
-        "crps": crps(after.values, quantiles, CRPS_LEVELS),
-        "intervals": intervals,
-    }
 
 
 def read_series(
@@ -301,14 +268,10 @@ def forecast_data(
     levels = _bound_levels(predictor, intervals, quantiles, horizon)
     data = read_history(predictor, source)
     start = _find_start(predictor, data, max_repaired)
-    notes, details, names = [*data.notes, *start.notes], [], list(start.rows)
-    unknown = set(new_series(predictor.scaler, data)).intersection(names)
+    notes, names = [*data.notes, *start.notes, *_note_repairs(start, data.columns)], [*start.rows]
+    unknown = [repr(name) for name in new_series(predictor.scaler, data) if name in names]
     if unknown and len(names) > 1:
-        details.append(
-            f"Not trained on, so scaled by their own rows: {_some(sorted(map(repr, unknown)))}."
-        )
-    for note, share in _note_repairs(start, data.columns):
-        (notes if share > _SAID else details).append(note)
+        notes.append(f"Not trained on, so scaled by their own rows: {_some(unknown)}.")
     if horizon > trained:
         notes.append(
             f"The network was trained for {trained} steps: later ones are forecast from the "
@@ -324,8 +287,7 @@ def forecast_data(
             bound = (scaled.double().numpy() + offset) * scaler.std + scaler.mean
             bounds[suffix] = _limit(predictor, bound)
     values = _limit(predictor, scaler.inverse(scaled).numpy())
-    said = tuple(notes), tuple(details)
-    return Forecast(data, names, values, times, bounds, start.repaired, *said)
+    return Forecast(data, names, values, times, bounds, start.repaired, tuple(notes))
 
 
 def _bound_levels(
@@ -382,7 +344,9 @@ def _find_start(predictor: Predictor, data: ForecastingData, max_repaired: float
         values[data.observed[positions] == 0] = np.nan
     scaler = cover_series(predictor.scaler, data, length)
     scaled = scaler.of_series(list(rows)).transform(torch.from_numpy(values))
-    repaired = predictor.repaired(scaled).cpu().numpy()
+    repaired, flags = scaled.isnan().numpy(), predictor.strategy.flags(scaled)
+    if flags is not None:
+        repaired = repaired | (flags.cpu().numpy() > 0)
     shares = dict(zip(rows, repaired.mean(axis=(1, 2)), strict=True))
     left_out = [name for name, share in shares.items() if share > max_repaired]
     windows = data.form is not None and data.form.kind in ("array", "tensor")
@@ -443,7 +407,7 @@ def _run(
     for first in range(0, horizon, trained):
         here = slice(first, first + length + trained)
         others = [None if each is None else each[:, here] for each in beside]
-        answers.append(predictor.run(predictor.network, x, *others))
+        answers.append(predictor.run(x, *others))
         check_finite(answers[-1], "the forecast of window {} is not finite")
         x = torch.cat([x, answers[-1]], dim=1)[:, -length:]
     return torch.cat(answers, dim=1)[:, :horizon], None if times is None else times[:, :horizon]
@@ -458,17 +422,17 @@ def _limit(predictor: Predictor, values: Array) -> Array:
     return limited
 
 
-def _note_repairs(start: _Start, columns: Sequence[str]) -> Iterator[tuple[str, float]]:
-    """Say what was repaired or missing in each series and channel, and which share that is."""
-    names, length = list(start.rows), start.repaired.shape[1]
-    missing = start.scaled.isnan().sum(dim=1).cpu().numpy()  # [S, C]
-    broken = start.repaired.sum(axis=1) - missing
+def _note_repairs(start: _Start, columns: Sequence[str]) -> list[str]:
+    """Say which of the last values were repaired or missing."""
+    missing = start.scaled.isnan().sum(dim=1).numpy()  # [S, C]
+    broken, names, parts = start.repaired.sum(axis=1) - missing, list(start.rows), []
     for place, channel in np.argwhere(missing + broken):
         counts = {"are missing": missing[place, channel], "look broken": broken[place, channel]}
         what = " and ".join(f"{number} {kind}" for kind, number in counts.items() if number)
         whose = f" of series {names[place]!r}" if len(names) > 1 else ""
-        note = f"Of the last {length} values of {columns[channel]!r}{whose} {what}"
-        yield f"{note}; they were repaired before the forecast.", sum(counts.values()) / length
+        parts.append(f"of {columns[channel]!r}{whose} {what}")
+    last = f"Of the last {start.repaired.shape[1]} values"
+    return [f"{last} {_some(parts)}; they were repaired before the forecast."] if parts else []
 
 
 def _some(names: Sequence[str]) -> str:

@@ -6,11 +6,11 @@ Every prediction takes one path: scale, repair, run the network, scale back.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -30,7 +30,6 @@ from sacm.tasks.calibration import MAX_REPAIRED, ErrorQuantiles
 from sacm.training.run import CALIBRATION_FILE, Run, write_fingerprint
 
 Array = NDArray[Any]
-Values = TypeVar("Values", Array, Tensor)
 
 
 class Answer(NamedTuple):
@@ -48,7 +47,6 @@ class Predictor:
     """A trained network for new data; arrays are rows `[T, C]` or windows `[B, L, C]`.
 
     Raw units in, raw units out. Several threads may share one predictor: no method changes it.
-    Arrays need no pandas.
 
     Attributes:
         network: The network, in evaluation mode.
@@ -132,16 +130,15 @@ class Predictor:
         Returns:
             Forecasting: what follows, in the form of the data, `[H, C]` for rows and `[B, H, C]`
             for windows; a pandas frame for arrays with intervals. Classification: the label of
-            every case. Anomaly detection: `score` and `alarm` of every row, as a frame, or as a
-            pair of arrays for arrays.
+            every case. Anomaly detection: a pandas frame with `score` and `alarm` of every row.
 
         Raises:
             ArgumentError: The data have another number of channels or another shape.
             DataError: The data cannot be read, are too short, or too much of them is missing.
             SACMError: A prediction is not finite.
         """
-        bounds = {"intervals": intervals, "quantiles": quantiles}
-        return self._ask("predict", data, **bounds, horizon=horizon, max_repaired=max_repaired)
+        options = {"horizon": horizon, "max_repaired": max_repaired}
+        return self._ask("predict", data, intervals=intervals, quantiles=quantiles, **options)
 
     def tabulate(
         self,
@@ -193,11 +190,10 @@ class Predictor:
         modules = {"forecasting": forecast, "classification": classify, "anomaly": detect}
         return getattr(modules[task], question)(self, data, **options)
 
-    def run(self, network: Callable[..., Tensor], x: Tensor, *others: Tensor | None) -> Tensor:
+    def run(self, x: Tensor, *others: Tensor | None) -> Tensor:
         """Repair scaled windows and run the network, a batch at a time and without gradients.
 
         Args:
-            network: The network or one of its methods.
             x: Scaled windows `[B, L, C]`, NaN where nothing was measured.
             others: Further arguments `[B, …]`, or None.
         """
@@ -209,13 +205,9 @@ class Predictor:
             for start in range(0, len(x), EVALUATION_BATCH):
                 rows = slice(start, start + EVALUATION_BATCH)
                 beside = [None if other is None else other[rows].to(device) for other in others]
-                answers.append(network(self.strategy.inputs(x[rows].to(device)), *beside).float())
+                inputs = self.strategy.inputs(x[rows].to(device))
+                answers.append(self.network(inputs, *beside).float())
             return torch.cat(answers).cpu()
-
-    def repaired(self, x: Tensor) -> Tensor:
-        """Where values of scaled windows `[B, L, C]` are missing or get repaired, bool."""
-        flags = self.strategy.flags(x)
-        return x.isnan() if flags is None else x.isnan() | (flags.to(x.device) > 0)
 
     @property
     def trained(self) -> Trained:
@@ -256,14 +248,6 @@ def as_tensor(values: Array | Tensor) -> Tensor:
     array = np.ascontiguousarray(values, dtype=np.float32)
     # Torch shares memory, which it wants writable; frames and mapped files give read-only arrays.
     return torch.from_numpy(array if array.flags.writeable else array.copy())
-
-
-def like(answer: Tensor, data: Values) -> Values:
-    """A tensor on the CPU as the kind of object, on the device, that `data` is."""
-    if isinstance(data, Tensor):
-        # Tensors made in inference mode are of no use to autograd.
-        return answer.clone().to(data.device)
-    return answer.numpy()
 
 
 def check_finite(answers: Tensor, sentence: str) -> None:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sacm.data.datasets import fingerprint
 from sacm.errors import ArgumentError, SACMError
 from sacm.files import read_json
 from sacm.inference.predictor import Answer, Predictor
-from sacm.reports.figures import (
-    WIDE,
-    alarm_figure,
-    confusion_matrix,
-    forecast_figure,
-    step_figure,
-    training_curves,
-    truth_figure,
-)
-from sacm.reports.page import code_block, embed_figure, figures, folded, page, paragraph
+from sacm.reports.figures import alarm_figure, count_figure, forecast_figure, truth_figure
+from sacm.reports.page import embed_figure, folded, page, paragraph
 from sacm.reports.table import Table, record_table
 from sacm.tasks import get_task
 from sacm.tasks.calibration import COVERAGES, ErrorQuantiles
@@ -30,25 +22,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _TASKS = {
-    "forecasting": "forecasts {horizon} steps of {channels} channels from the last {length}",
-    "classification": "tells {classes} classes apart, {length} steps of {channels} channels",
-    "anomaly": "scores rows of {channels} channels in windows of {length}",
+    "forecasting": "forecasts {shape.horizon} steps from the last {shape.input_len} rows",
+    "classification": "tells {classes} classes apart",
+    "anomaly": "scores rows in windows of {shape.input_len}",
 }
 _HISTORY = 4  # horizons that are drawn before a forecast, at least one input
-_LARGE, _WIDTH = "large", 5.5  # class and inches of large figures, which fit a telephone
-_USE = """\
-sacm predict {run} --data new.csv --out answers.csv
-sacm evaluate {run} --data labelled_or_later.csv
-sacm export {run} --to onnx --out model.onnx
-sacm train --config {run}/config.json --runs again"""
-_LIMITS = (
-    "It was tested on one stretch of one data set. Data of another plant, another season or other "
-    "units may be answered worse without a sign of it: test it on them first with "
-    "`sacm evaluate RUN --data FILE`, and watch its errors in use."
-)
 
 
-def draw_answer(predictor: Predictor, answer: Answer, *, width: float = WIDE) -> tuple[Figure, str]:
+def draw_answer(predictor: Predictor, answer: Answer) -> tuple[Figure, str]:
     """Draw forecasts or alarms; the caption names the part of the result that is shown.
 
     Raises:
@@ -57,30 +38,25 @@ def draw_answer(predictor: Predictor, answer: Answer, *, width: float = WIDE) ->
     if predictor.settings.task == "classification":
         raise ArgumentError("--plot draws forecasts and alarms; classes have no picture.")
     if answer.forecast is None:
-        known = {"row", "score", "threshold", "alarm"}
-        times = [str(name) for name in answer.frame.columns if name not in known]
-        return alarm_figure(answer.frame, next(iter(times), None), answer.values, width=width), ""
+        return alarm_figure(answer.frame, answer.values), ""
     import pandas as pd
 
-    forecast, frame, shown = answer.forecast, answer.frame, ""
-    data, form, name = forecast.data, forecast.form.as_table(), forecast.series[0]
+    forecast, data = answer.forecast, answer.forecast.data
+    columns, name = list(data.columns), forecast.series[0]
     rows = data.last_rows(max(predictor.shape.input_len, _HISTORY * predictor.shape.horizon))[name]
-    past = pd.DataFrame(data.values[rows], columns=list(data.columns))
+    past = pd.DataFrame(data.values[rows], columns=columns, index=rows + 1)
+    ahead = pd.DataFrame(forecast.values[0], columns=columns)
+    ahead.index = rows[-1] + 2 + np.arange(len(ahead))
+    for suffix, bound in forecast.bounds.items():
+        ahead[[f"{column}_{suffix}" for column in columns]] = bound[0]
     if data.observed is not None:
         past = past.where(data.observed[rows] > 0)
-    columns, time = list(data.target or data.columns), form.time
-    repaired = forecast.repaired[0][:, [data.columns.index(column) for column in columns]]
-    if form.long:  # the first of the series, which may be channels side by side
-        if not set(data.columns) <= set(frame.columns):
-            name = columns[0]
-            past = past[[name]].rename(columns={name: form.channels[0]})
-            columns = [form.channels[0]]
-        frame = frame[frame[form.id].astype(str) == name].reset_index(drop=True)
-        time = form.time or "ds"
-        shown = f"The picture shows series {name!r}."
-    if data.timestamps is not None and time is not None:
-        past[time] = form.write_times(data.timestamps[rows]).to_numpy()
-    return forecast_figure(past, frame, columns, time, repaired=repaired, width=width), shown
+    if forecast.times is not None:
+        past.index, ahead.index = data.timestamps[rows], forecast.times[0]
+    drawn = list(data.target or columns)
+    repaired = forecast.repaired[0][:, [columns.index(column) for column in drawn]]
+    shown = f"The picture shows series {name!r}." if len(forecast.series) > 1 else ""
+    return forecast_figure(past[drawn], ahead, repaired), shown
 
 
 def run_page(run: Run) -> str:
@@ -91,12 +67,7 @@ def run_page(run: Run) -> str:
     was made is folded away.
     """
     settings, shape = run.settings, run.shape
-    what = _TASKS[settings.task].format(
-        horizon=shape.horizon,
-        channels=shape.channels,
-        length=shape.input_len,
-        classes=len(shape.classes),
-    )
+    what = _TASKS[settings.task].format(shape=shape, classes=len(shape.classes))
     lead = [f"{settings.backbone} with {settings.strategy} {what}; it learnt from {settings.data}."]
     sentences = run.metrics.get("baselines", {}).get("sentences", ())
     lead += [sentence[:1].upper() + sentence[1:] for sentence in sentences]
@@ -108,68 +79,47 @@ def run_page(run: Run) -> str:
         "Intervals": _intervals(run),
         "Candidates": [_table(headings, rows, kind="sortable")] if rows else [],
         "What was found and repaired": _repairs(run),
-        "How to use it": [code_block(_USE.format(run=run.folder)), paragraph(_LIMITS)],
         "Details": _details(run),
     }
     return page(run.folder.name, lead, sections)
 
 
 def _prediction(run: Run) -> dict[str, list[str]]:
-    """What the network says about its data now, and forecasts beside the truth."""
-    if run.settings.task == "classification":
+    """What the network says about its data now, and forecasts of test rows beside the truth."""
+    task, predictor = run.settings.task, Predictor.load(run)
+    if task == "classification":
         return {}
-    forecasts, predictor, answer = run.settings.task == "forecasting", Predictor.load(run), None
+    shares = COVERAGES if predictor.errors is not None and predictor.errors.measured else ()
+    times = None
     try:
-        if forecasts:
-            shares = COVERAGES if _has_intervals(predictor.errors) else ()
-            answer = predictor.tabulate(run.settings.data, intervals=shares)
-        else:
-            answer = predictor.tabulate(run.load_data())
-        figure, shown = draw_answer(predictor, answer, width=_WIDTH)
-        parts = [embed_figure(figure, shown, name="forecast", kind=_LARGE)]
+        data: Any = run.load_data()
+        answer = predictor.tabulate(data, intervals=shares)
+        figure, shown = draw_answer(predictor, answer)
+        parts = [embed_figure(figure, shown, name="forecast", kind="large")]
         parts += [paragraph(note, note=True) for note in answer.notes]
+        trained_on = read_json(run.folder / "environment.json").get("fingerprint")
+        times = (
+            data.timestamps if task == "forecasting" and fingerprint(data) == trained_on else None
+        )
     except SACMError as error:
         parts = [paragraph(f"The data of the run give no answer now: {error}")]
-    if not forecasts:
+    if task == "anomaly":
         return {"Alarms in the test rows": parts}
-    return {"Forecast": parts, "Forecasts and truth": _truth(run, answer)}
-
-
-def _has_intervals(errors: ErrorQuantiles | None) -> bool:
-    """Whether a run has windows enough for the intervals of its page."""
-    try:
-        return errors is not None and len(errors.offset((1 + max(COVERAGES)) / 2)) > 0
-    except ArgumentError:
-        return False
-
-
-def _truth(run: Run, answer: Answer | None) -> list[str]:
-    """Forecasts of test rows beside what came."""
     tensors = {} if run.calibration is None else run.calibration.tensors
     if "shown_rows" not in tensors:
-        return []
+        return {"Forecast": parts}
     forecasts, truth = tensors["shown_forecasts"].numpy(), tensors["shown_truth"].numpy()
     count, horizon, channels = forecasts.shape
     rows = tensors["shown_rows"].numpy()[:, None] + np.arange(horizon)
-    where = rows + 1
-    times = None if answer is None else answer.forecast.data.timestamps
-    if answer is not None and times is not None and rows.max() < len(times):
-        # Rows have these times only if the data still are those of the training.
-        now = answer.forecast.data.values[rows][..., :channels]
-        known = np.isfinite(now) & np.isfinite(truth)
-        if np.allclose(now[known], truth[known], rtol=1e-3, atol=1e-5):
-            where = times[rows]
-    figure = truth_figure(forecasts, truth, where, _channels(run, channels), width=_WIDTH)
+    names = run.shape.columns or [f"channel {place + 1}" for place in range(channels)]
+    where = rows + 1 if times is None else times[rows]
+    figure = truth_figure(forecasts, truth, where, names[:channels])
     caption = (
         f"{count:,} forecasts of {horizon} steps, one after the other, over the last "
         f"{count * horizon:,} rows of the test part."
     )
-    return [embed_figure(figure, caption, name="truth", kind=_LARGE)]
-
-
-def _channels(run: Run, count: int) -> Sequence[str]:
-    """Names of the first channels."""
-    return (run.shape.columns or tuple(f"channel {place + 1}" for place in range(count)))[:count]
+    beside = embed_figure(figure, caption, name="truth", kind="large")
+    return {"Forecast": parts, "Forecasts and truth": [beside]}
 
 
 def _results(run: Run) -> dict[str, list[str]]:
@@ -189,29 +139,17 @@ def _results(run: Run) -> dict[str, list[str]]:
         parts.append(paragraph("Beside what needs no network, on the same test data:"))
         parts.append(_table(("", *names), cells))
     if "confusion" in report:
-        figure = confusion_matrix(np.asarray(report["confusion"]), run.shape.classes, "")
-        parts.append(embed_figure(figure, "Test cases by class.", name="confusion"))
-    if task != "forecasting":
-        return {"Results": parts}
-    return {
-        "Errors by channel and by step": _errors(run, report),
-        "All channels together, beside baselines": parts,
-    }
-
-
-def _errors(run: Run, report: dict[str, Any]) -> list[str]:
-    """Errors of every channel in its own units, and of every step ahead."""
-    raw = report["raw"]
-    names = _channels(run, len(raw["channel_mae"]))
-    squares = [None if mse is None else math.sqrt(mse) for mse in raw["channel_mse"]]
-    rows = zip(names, raw["channel_mae"], squares, strict=True)
-    headings = ("channel", "mean absolute error", "root mean squared error")
-    single = len(names) == 1
-    steps = raw["step_mae"] if single else report["scaled"]["step_mae"]
-    title = "mean absolute error" + ("" if single else ", z-scored, mean of the channels")
-    figure = embed_figure(step_figure(steps, title), "Error by steps ahead.", name="steps")
-    said = paragraph("In the units of each channel.", note=True)
-    return [said, _table(headings, rows, kind="sortable"), figures(figure)]
+        classes = list(map(str, run.shape.classes))
+        counts = [(name, *row) for name, row in zip(classes, report["confusion"], strict=True)]
+        parts.append(paragraph("Test cases: a row a true class, a column a predicted one."))
+        parts.append(_table(("", *classes), counts))
+    if task == "forecasting":
+        single = run.shape.channels == 1
+        steps = report["raw" if single else "scaled"]["step_mae"]
+        title = "mean absolute error" + ("" if single else ", z-scored, mean of the channels")
+        figure = count_figure(steps, title, "steps ahead")
+        parts.append(embed_figure(figure, "Error by steps ahead.", name="steps"))
+    return {"Results" if task != "forecasting" else "Errors by channel and by step": parts}
 
 
 def _intervals(run: Run) -> list[str]:
@@ -251,18 +189,13 @@ def _repairs(run: Run) -> list[str]:
 
 def _details(run: Run) -> list[str]:
     """How the run was made, folded away."""
-    settings, metrics, history = run.settings, run.metrics, run.history
-    curves = []
-    for name in history[0] if history else ():
-        if name.startswith(("train_l", "val_")):
-            figure = training_curves({settings.strategy: [history]}, name)
-            curves.append(embed_figure(figure, name.replace("_", " "), name=name))
+    metrics, settings = run.metrics, run.settings
     chosen = f"{metrics['parameters']:,} parameters; epoch {metrics['best_epoch']} of "
     chosen += f"{metrics['epochs']} was chosen by validation {settings.select}."
     asked = {k: v for k, v in settings.model_dump().items() if v not in (None, {})}
     environment = read_json(run.folder / "environment.json")
     return [
-        folded("Training", paragraph(chosen), figures(*curves)),
+        paragraph(chosen),
         folded("Settings", record_table("setting", asked).html(kind="settings")),
         folded("Environment", record_table("environment", environment).html(kind="settings")),
     ]

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -267,35 +267,3 @@ def _mean_ratio(above: Tensor, below: Tensor) -> float | None:
     """Mean of the quotients whose divisor is not 0; None if there is none."""
     usable = below > 0
     return float((above[usable] / below[usable]).mean()) if bool(usable.any()) else None
-
-
-def measure_intervals(
-    truth: np.ndarray, lower: np.ndarray, upper: np.ndarray, nominal: float
-) -> dict[str, Any]:
-    """Count how often targets `[N, H, C]` lie in their intervals; NaN targets do not count.
-
-    Returns:
-        `nominal`, the share of targets they should enclose; `coverage`, the share they enclosed;
-        `width`, the mean width in the units of the targets.
-
-    Raises:
-        ArgumentError: No target was observed.
-    """
-    seen = np.isfinite(truth)
-    if not seen.any():
-        raise ArgumentError("no target was observed, so there is no coverage to report.")
-    inside = seen & (truth >= lower) & (truth <= upper)
-    coverage, width = float(inside.sum() / seen.sum()), float((upper - lower)[seen].mean())
-    return {"nominal": float(nominal), "coverage": coverage, "width": width}
-
-
-def crps(truth: np.ndarray, quantiles: np.ndarray, levels: Sequence[float]) -> float:
-    """Continuous ranked probability score: twice the mean pinball loss; lower is better.
-
-    `quantiles` `[Q, *truth.shape]` have evenly spaced levels; NaN targets do not count.
-    """
-    losses = []
-    for quantile, level in zip(quantiles, levels, strict=True):
-        error = truth - quantile
-        losses.append(np.nanmean(np.maximum(level * error, (level - 1) * error)))
-    return float(2 * np.mean(losses))

@@ -28,35 +28,24 @@ def page(title: str, lead: Sequence[str], sections: Mapping[str, Sequence[str]])
     for heading, parts in sections.items():
         if parts:
             body += [f"<section><h2>{escape(heading)}</h2>", *parts, "</section>"]
-    style = (
-        f":root{{color-scheme:light dark;{variables(dark=False)}}}"
-        f"@media (prefers-color-scheme:dark){{:root{{{variables(dark=True)}}}}}{_asset('page.css')}"
-    )
-    text = "\n".join(body)
-    acts = 'class="sortable' in text or "<figure class" in text
-    script = f"<script>\n{_asset('page.js')}</script>" if acts else ""
+    # Pages load nothing, so they hold the files beside this one.
+    assets = resources.files("sacm.reports")
+    css, script = ((assets / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'  # otherwise a browser asks for one
-        f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n"
-        f"{text}\n</main>\n{script}</body>\n</html>\n"
+        f"<title>{escape(title)}</title>\n"
+        f"<style>:root{{color-scheme:light dark;{variables(dark=False)}}}"
+        f"@media (prefers-color-scheme:dark){{:root{{{variables(dark=True)}}}}}{css}</style>\n"
+        "</head>\n<body>\n<main>\n" + "\n".join(body) + "\n</main>\n"
+        f"<script>\n{script}</script></body>\n</html>\n"
     )
-
-
-def _asset(name: str) -> str:
-    """A file beside this one; pages hold it whole, because they load nothing."""
-    return (resources.files("sacm.reports") / name).read_text(encoding="utf-8")
 
 
 def paragraph(text: str, *, note: bool = False) -> str:
     """A sentence or more."""
     return f'<p class="note">{escape(text)}</p>' if note else f"<p>{escape(text)}</p>"
-
-
-def code_block(text: str) -> str:
-    """Lines to copy."""
-    return f"<pre>{escape(text)}</pre>"
 
 
 def folded(title: str, *parts: str) -> str:
@@ -70,7 +59,7 @@ def figures(*items: str) -> str:
 
 
 def embed_figure(drawing: Figure, caption: str, *, name: str, kind: str = "") -> str:
-    """A drawing as inline SVG.
+    """A drawing as inline SVG in the colours of the page.
 
     Args:
         drawing: The figure.
@@ -79,15 +68,6 @@ def embed_figure(drawing: Figure, caption: str, *, name: str, kind: str = "") ->
         kind: CSS class: "large" takes most of the page's width, "wide-figure" all of it, and
             scrolls where the page is narrow.
     """
-    chosen, caption = (f' class="{escape(kind)}"', caption + _ZOOM_HINT) if kind else ("", caption)
-    return (
-        f'<figure{chosen} role="img" aria-label="{escape(caption)}">{inline_svg(drawing, name)}'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
-    )
-
-
-def inline_svg(drawing: Figure, name: str) -> str:
-    """SVG without prologue, metadata or namespaces, in the colours of the page."""
     import matplotlib
 
     buffer = io.StringIO()
@@ -95,11 +75,13 @@ def inline_svg(drawing: Figure, name: str) -> str:
     # Fixed salt: the same figure is the same text. Letters stay letters, in the page's font.
     with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
         drawing.savefig(buffer, format="svg", transparent=True, metadata=nothing)
-    svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg)
+    svg = buffer.getvalue().strip()
+    svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg[svg.index("<svg") :])
     svg = re.sub(r"(\bid=\"|\bhref=\"#|url\(#)", rf"\g<1>{name}-", svg)
-    svg = re.sub(
-        r'<svg [^>]*viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" aria-hidden="true">', svg
+    box = r'<svg [^>]*viewBox="([^"]*)"[^>]*>'
+    svg = apply_theme(re.sub(box, r'<svg viewBox="\1" aria-hidden="true">', svg))
+    chosen, caption = (f' class="{escape(kind)}"', caption + _ZOOM_HINT) if kind else ("", caption)
+    return (
+        f'<figure{chosen} role="img" aria-label="{escape(caption)}">{svg}'
+        f"<figcaption>{escape(caption)}</figcaption></figure>"
     )
-    return apply_theme(svg.strip())

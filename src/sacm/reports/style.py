@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import matplotlib
@@ -34,31 +34,18 @@ KEPT, LEFT = SERIES[1], SERIES[0]
 WIDTH = 4.0  # inches
 
 _LOOK: Any = {
-    "font.family": "sans-serif",
-    **dict.fromkeys(("font.size", "axes.labelsize", "legend.fontsize"), 8.2),
-    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 8.0),
+    "font.size": 8.2,
+    "axes.titlesize": "medium",
+    "axes.titlelocation": "left",
     **dict.fromkeys(("axes.titlecolor", "axes.labelcolor", "text.color"), INK),
     **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor"), INK),
     **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), MUTED),
     **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
-    **dict.fromkeys(("axes.grid", "axes.axisbelow"), True),
-    "axes.titlesize": 8.8,
-    "axes.titlelocation": "left",
-    "axes.linewidth": 0.7,
+    "axes.grid": True,
     "grid.color": GRID,
-    "grid.linewidth": 0.6,
-    "legend.handlelength": 1.4,
-    "legend.columnspacing": 1.2,
     "lines.linewidth": 1.2,
-    "figure.facecolor": "white",
 }
-
-
-@contextmanager
-def house_style() -> Iterator[None]:
-    """Draw in the house style; nothing of it stays behind."""
-    with matplotlib.rc_context(_LOOK):
-        yield
+house_style = partial(matplotlib.rc_context, _LOOK)  # a context, or a decorator of a figure
 
 
 def canvas(
@@ -76,30 +63,18 @@ def key(figure: Figure, entries: Mapping[str, Any]) -> None:
         name: Line2D([], [], color=entry) if isinstance(entry, str) else entry
         for name, entry in entries.items()
     }
-    room = 12 * figure.get_figwidth() / (max(map(len, lines)) + 5)  # letters in an inch
-    columns = max(1, min(6, int(room)))
+    room = int(12 * figure.get_figwidth() / (max(map(len, lines)) + 5))  # 12 letters an inch
+    columns = min(6, max(1, room))
     figure.legend(lines.values(), lines.keys(), loc="outside upper left", ncols=columns)
-
-
-def count_axis(axes: Axes, label: str) -> None:
-    """Whole numbers from 1 on, such as epochs, with room for a single one."""
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
-    low, high = axes.dataLim.intervalx
-    axes.set_xlim(low - 0.5, high + 0.5)
-    axes.set_xlabel(label)
 
 
 def thin_out_range(values: np.ndarray, bins: int) -> np.ndarray:
     """Rows of the lowest and the highest value of each of at most `bins` stretches, ascending."""
     if len(values) <= 2 * bins:
         return np.arange(len(values))
-    length = -(-len(values) // bins)
-    padded = np.pad(values.astype(float), (0, -len(values) % length), constant_values=np.nan)
-    parts = padded.reshape(-1, length)
-    starts = np.arange(len(parts)) * length
-    low = np.where(np.isnan(parts), np.inf, parts).argmin(axis=1)
-    high = np.where(np.isnan(parts), -np.inf, parts).argmax(axis=1)
-    return np.unique(np.minimum(np.concatenate([starts + low, starts + high]), len(values) - 1))
+    low, high = (np.where(np.isnan(values), end, values) for end in (np.inf, -np.inf))
+    parts = np.array_split(np.arange(len(values)), bins)
+    return np.unique([p[at] for p in parts for at in (low[p].argmin(), high[p].argmax())])
 
 
 def date_axis(axes: Axes, timed: bool = True) -> None:
@@ -114,21 +89,15 @@ def date_axis(axes: Axes, timed: bool = True) -> None:
 
 def number_axis(axes: Axes, ticks: int = 5) -> None:
     """A few numbers on the y axis, large ones in thousands, millions or billions."""
+
+    def short(value: float, _: Any) -> str:
+        for least, unit, name in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+            if abs(value) >= least:
+                return f"{value / unit:.4g}{name}"
+        return f"{value:.4g}"
+
     axes.yaxis.set_major_locator(MaxNLocator(nbins=ticks))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
-
-
-def short_number(value: float) -> str:
-    """A number in few letters: 12k, 1.5M.
-
-    Example:
-        >>> short_number(1_500_000), short_number(0.25)
-        ('1.5M', '0.25')
-    """
-    for least, unit, name in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
-        if abs(value) >= least:
-            return f"{value / unit:.4g}{name}"
-    return f"{value:.4g}"
+    axes.yaxis.set_major_formatter(FuncFormatter(short))
 
 
 def plain(text: str) -> str:

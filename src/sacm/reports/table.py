@@ -6,6 +6,7 @@ A table holds values. Printed formats show numbers in a few digits, JSON as they
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,13 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNDEFINED = "–"
-_LATEX = str.maketrans(
-    {letter: f"\\{letter}" for letter in "{}$&#_%"}
-    | {letter: f"{{{letter}}}" for letter in "[]*"}  # a line's end would read these as options
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "σ": r"$\sigma$"}
-    | {"−": "$-$", "–": "--", "±": r"$\pm$", "…": r"\ldots{}"}
-)
+_SIGNS = str.maketrans({"−": "$-$", "–": "--", "±": r"$\pm$", "…": r"\ldots{}", "σ": r"$\sigma$"})
 
 
 @dataclass(frozen=True)
@@ -84,18 +79,13 @@ class Table:
 
     def latex(self) -> str:
         """A `table` environment that needs the package booktabs."""
+        import pandas as pd
+
         columns = "l" * self.words + "r" * (len(self.headings) - self.words)
-        caption = [rf"\caption{{{escape_latex(self.caption)}}}"] if self.caption else []
-        head, *lines = (
-            " & ".join(map(escape_latex, row)) + r" \\" for row in (self.headings, *self.cells)
-        )
-        return "\n".join(
-            [
-                *(r"\begin{table}[tbp]", r"\centering", *caption, r"\small"),
-                *(rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}", r"\toprule", head, r"\midrule"),
-                *(*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"),
-            ]
-        )
+        frame = pd.DataFrame(self.cells, columns=list(self.headings))
+        caption = re.sub(r"([&%$#_{}])", r"\\\1", self.caption) or None
+        options: Any = {"caption": caption, "column_format": columns, "position": "tbp"}
+        return frame.to_latex(index=False, escape=True, **options).rstrip().translate(_SIGNS)
 
     def html(self, *, kind: str = "") -> str:
         """A `<table>` that scrolls sideways where the page is narrow; `kind` is a CSS class."""
@@ -106,11 +96,10 @@ class Table:
             return "".join(f"<{tag}{kind}>{escape(cell)}</{tag}>" for kind, cell in pairs)
 
         rows = "".join(f"<tr>{line(row, 'td')}</tr>" for row in self.cells)
-        caption = f'<p class="note">{escape(self.caption)}</p>' if self.caption else ""
-        named = f' aria-label="{escape(self.caption)}"' if self.caption else ""
-        chosen = f' class="{escape(kind)}"' if kind else ""
+        said = escape(self.caption)
         return (  # the caption stays outside of what scrolls
-            f'{caption}<div class="wide"><table{chosen}{named}>'
+            (f'<p class="note">{said}</p>' if said else "")
+            + f'<div class="wide"><table class="{escape(kind)}" aria-label="{said}">'
             f"<thead><tr>{line(self.headings, 'th')}</tr></thead>"
             f"<tbody>{rows}</tbody></table></div>"
         )
@@ -119,14 +108,11 @@ class Table:
         """One dictionary a row, for JSON; what is undefined is None."""
 
         def plain_value(value: Any) -> Any:
-            if is_undefined(value):
-                return None
-            return value.item() if hasattr(value, "item") else value  # of NumPy
+            defined = None if is_undefined(value) else value
+            return defined.item() if hasattr(defined, "item") else defined  # of NumPy
 
-        return [
-            {name: plain_value(value) for name, value in zip(self.headings, row, strict=True)}
-            for row in self.rows
-        ]
+        values = [map(plain_value, row) for row in self.rows]
+        return [dict(zip(self.headings, row, strict=True)) for row in values]
 
     def print(self) -> None:
         """Print on a terminal, with a rule below the headings; no line is wrapped."""
@@ -139,15 +125,10 @@ class Table:
 
 def record_table(title: str, record: dict[str, Any]) -> Table:
     """Names and values; records inside of it are spread out, what is None is left out."""
-    flat: dict[str, Any] = {}
-    for name, value in record.items():
-        flat |= value if isinstance(value, dict) else {name: value}
-    rows = [
-        (name.replace("_", " "), f"{value:g}" if isinstance(value, float) else str(value))
-        for name, value in flat.items()
-        if value is not None
-    ]
-    return Table((title, "value"), tuple(rows), words=2)
+    nested = (v if isinstance(v, dict) else {name: v} for name, v in record.items())
+    pairs = [pair for each in nested for pair in each.items() if pair[1] is not None]
+    rows = tuple((name.replace("_", " "), str(value)) for name, value in pairs)
+    return Table((title, "value"), rows, words=2)
 
 
 def is_undefined(value: Any) -> bool:
@@ -182,7 +163,7 @@ def probability(value: float) -> str:
 
 def interval(low: float | None, high: float | None) -> str:
     """Both ends of an interval of changes: `−1.2 … +3.4`."""
-    if low is None or high is None or math.isnan(low) or math.isnan(high):
+    if low is None or high is None or is_undefined(low) or is_undefined(high):
         return UNDEFINED
     return f"{signed(low)} … {signed(high)}"
 
@@ -192,15 +173,8 @@ def mean_and_deviation(mean: float, deviation: float | None, *, digits: int = 4)
     text = number(float(mean), digits=digits)
     if deviation is None or math.isnan(deviation):
         return text
-    if "e" in text:
-        return f"{text} ± {deviation:.1e}"
-    return f"{text} ± {deviation:.{len(text.partition('.')[2])}f}"
-
-
-def escape_latex(text: str) -> str:
-    """Text that LaTeX prints as it is; control characters are dropped."""
-    line = " ".join(text.split())
-    return "".join(letter for letter in line if letter.isprintable()).translate(_LATEX)
+    decimals = ".1e" if "e" in text else f".{len(text.partition('.')[2])}f"
+    return f"{text} ± {deviation:{decimals}}"
 
 
 def _minus(text: str) -> str:

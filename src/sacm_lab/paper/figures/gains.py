@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from sacm.reports.figures import WIDE
 from sacm.reports.style import INK, canvas, colours, house_style, key
 
 
@@ -19,7 +18,7 @@ def gain_figure(
     strategies = list(dict.fromkeys(name for row in gains.values() for name in row))
     chosen, step = colours(strategies), 0.8 / max(len(strategies), 1)
     height = 1.4 + 0.13 * len(gains) * (len(strategies) + 1)
-    figure, (axes,) = canvas(height=height, width=WIDE)
+    figure, (axes,) = canvas(height=height, width=7.5)
     for row, cell in enumerate(gains.values()):
         for place, strategy in enumerate(strategies):
             values = np.asarray(cell.get(strategy, ()), dtype=float)
