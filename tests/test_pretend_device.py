@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from sacm.data import OverlapMean
 from sacm.inject.infer import movement
 from tests.pretend_device import PRETENDED, Elsewhere
 
@@ -23,9 +22,3 @@ def test_movement_of_activations(dtype: torch.dtype) -> None:
     base, other = torch.zeros(2, 3, dtype=dtype), torch.eye(2, 3).to(dtype)
     found = movement(Elsewhere(base), Elsewhere(other))
     assert found.cpu().tolist() == torch.eye(2, 3).tolist()
-
-
-def test_means_over_windows() -> None:
-    mean = OverlapMean(3)
-    mean.update(Elsewhere(torch.tensor([[1.0, 2.0], [4.0, 5.0]])), Elsewhere(torch.tensor([0, 1])))
-    assert mean.result().tolist() == [1.0, 3.0, 5.0]

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from sacm.data import (
     AnomalyData,
-    TelemetrySegment,
     WindowBatches,
     anomaly_windows,
     classification_data,
@@ -19,6 +18,7 @@ from sacm.data import (
     forecasting_windows,
     synth12,
 )
+from sacm.data.datasets import TelemetrySegment
 from sacm.data.scaling import fill_data
 from sacm.errors import ArgumentError, DataError
 

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from sacm import DataError, Forecaster
-from sacm.data import forecasting_data, stamp_features
+from sacm.data import forecasting_data
+from sacm.data.covariates import stamp_features
 from sacm.errors import ArgumentError
 from tests.estimators.cases import waves
 

@@ -62,11 +62,9 @@ def test_series_comes_back_as_series() -> None:
     assert forecast.index[0] == pd.Timestamp("2024-02-01 16:00")
 
 
-def test_polars_comes_back_as_polars() -> None:
-    frame = pl.from_pandas(table("h")).with_columns(pl.col("when").dt.cast_time_unit("us"))
-    forecast = answer(frame)
-    assert isinstance(forecast, pl.DataFrame)
-    assert pl.concat([frame, forecast]).schema == frame.schema
+def test_polars_comes_back_as_pandas() -> None:
+    forecast = answer(pl.from_pandas(table("h")))
+    pd.testing.assert_frame_equal(forecast, answer(table("h")))
 
 
 def test_time_zone_comes_back() -> None:
@@ -75,7 +73,6 @@ def test_time_zone_comes_back() -> None:
     forecast = answer(frame)
     assert forecast["when"][0] == frame["when"].iloc[-1] + pd.Timedelta("1h")
     assert str(forecast["when"].dt.tz) == "Europe/Berlin"
-    assert str(answer(pl.from_pandas(frame))["when"].dtype.time_zone) == "Europe/Berlin"
 
 
 def test_local_days_go_on_through_a_change_of_the_clock() -> None:
@@ -124,7 +121,6 @@ def test_long_tables(lengths: tuple[int, ...], library: str) -> None:
     frame: Any = long_table(lengths)
     frame = pl.from_pandas(frame) if library == "polars" else frame
     forecast = answer(frame)
-    forecast = forecast.to_pandas() if library == "polars" else forecast
     assert list(forecast.columns) == ["unique_id", "ds", "y"]
     assert forecast["unique_id"].dtype == "int64"
     ends = {10 - number: length for number, length in enumerate(lengths)}

@@ -11,22 +11,24 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sacm.data.batches import OverlapMean, WindowBatches
-from sacm.data.corrupt import corrupt, corrupt_training
-from sacm.data.covariates import stamp_features
-from sacm.data.datasets import (
-    AnomalyData,
-    ClassificationData,
-    ForecastingData,
-    Segment,
-    Splits,
-    TelemetrySegment,
-    fingerprint,
-)
-from sacm.data.load import load, names, register, resolve
-from sacm.data.scaling import ChannelScaler, fill_gaps
-from sacm.data.synthetic import synth12
-from sacm.data.windows import anomaly_windows, classification_windows, forecasting_windows
+from sacm.data.batches import WindowBatches as WindowBatches
+from sacm.data.corrupt import corrupt as corrupt
+from sacm.data.corrupt import corrupt_training as corrupt_training
+from sacm.data.datasets import AnomalyData as AnomalyData
+from sacm.data.datasets import ClassificationData as ClassificationData
+from sacm.data.datasets import ForecastingData as ForecastingData
+from sacm.data.datasets import Splits as Splits
+from sacm.data.datasets import fingerprint as fingerprint
+from sacm.data.load import load as load
+from sacm.data.load import names as names
+from sacm.data.load import register as register
+from sacm.data.load import resolve as resolve
+from sacm.data.scaling import ChannelScaler as ChannelScaler
+from sacm.data.scaling import fill_gaps as fill_gaps
+from sacm.data.synthetic import synth12 as synth12
+from sacm.data.windows import anomaly_windows as anomaly_windows
+from sacm.data.windows import classification_windows as classification_windows
+from sacm.data.windows import forecasting_windows as forecasting_windows
 
 if TYPE_CHECKING:
     from sacm.data.anomaly import anomaly_data as anomaly_data
@@ -42,40 +44,9 @@ _LAZY = {
     "read_table": "read",
 }
 
-__all__ = [
-    "AnomalyData",
-    "ChannelScaler",
-    "ClassificationData",
-    "ForecastingData",
-    "OverlapMean",
-    "Segment",
-    "Splits",
-    "TelemetrySegment",
-    "WindowBatches",
-    "anomaly_data",
-    "anomaly_windows",
-    "classification_data",
-    "classification_windows",
-    "corrupt",
-    "corrupt_training",
-    "fill_gaps",
-    "fingerprint",
-    "forecasting_data",
-    "forecasting_windows",
-    "load",
-    "names",
-    "read_table",
-    "register",
-    "resolve",
-    "stamp_features",
-    "synth12",
-]
-
 
 def __getattr__(name: str) -> Any:
     """Load a function that reads files when it is first asked for."""
     if name not in _LAZY:
         raise AttributeError(f"module 'sacm.data' has no attribute {name!r}")
-    value = getattr(import_module(f"sacm.data.{_LAZY[name]}"), name)
-    globals()[name] = value
-    return value
+    return getattr(import_module(f"sacm.data.{_LAZY[name]}"), name)

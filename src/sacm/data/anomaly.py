@@ -57,31 +57,28 @@ def anomaly_data(
     title = name or (Path(train).stem if isinstance(train, str | Path) else "data")
     # Rows that a grid lacks would have no label.
     first = read_table(train, chosen, name=title, grid=False)
-    notes = first.notes
-    if test is None:
-        border = int(len(first.values) * split[0])
-        trained, tested = first.values[:border], first.values[border:]
-        order = first.order[border:]
-        marks = None if first.labels is None else first.labels[border:]
-    else:
+    second, notes, border = first, first.notes, int(len(first.values) * split[0])
+    if test is not None:
         update = {"columns": first.columns} if first.columns is not None else {}
         second = read_table(test, chosen.model_copy(update=update), name=title, grid=False)
-        trained, tested, order, marks = first.values, second.values, second.order, second.labels
-        notes += second.notes
+        notes, border = notes + second.notes, 0
+    trained = first.values[:border] if test is None else first.values
+    tested, order, marks = second.values[border:], second.order[border:], second.labels
     if not len(trained) or not len(tested):
         raise DataError(f"{title} has too few rows to train and test on.")
     if labels is not None:  # they stand in the order of the table, the rows in that of time
         marks = np.asarray(labels).reshape(-1)
-    if marks is None:
+    elif marks is not None:
+        marks = marks[border:]
+    else:
         marks = np.zeros(len(tested))
         notes = (*notes, "There are no labels: detection can be run but not measured.")
     if len(marks) != len(tested):
         raise DataError(f"{title}: {len(marks)} labels for {len(tested)} test rows.")
     wrong = np.flatnonzero(~np.isin(marks, (0, 1)))
     if len(wrong):
-        raise DataError(
-            f"{title}: label {marks[wrong[0]]} of test row {wrong[0] + 1} is not 0 or 1."
-        )
+        where = f"{marks[wrong[0]]} of test row {wrong[0] + 1}"
+        raise DataError(f"{title}: label {where} is not 0 or 1.")
     if labels is not None:
         marks = marks[np.argsort(np.argsort(order))]
     return AnomalyData(

@@ -29,9 +29,8 @@ class ForecastBatch(NamedTuple):
 
 def beside_windows(batch: Any) -> tuple[Tensor | None, ...]:
     """What a forecasting network takes beside windows: calendar positions, then covariates."""
-    covariates = getattr(batch, "covariates", None)
-    if covariates is not None:
-        return (batch.stamps, covariates)
+    if getattr(batch, "covariates", None) is not None:
+        return (batch.stamps, batch.covariates)
     return () if batch.stamps is None else (batch.stamps,)
 
 
@@ -58,12 +57,12 @@ def window_starts(
 
     With `cover` a last window ends with each range that holds one, so that every step is seen.
     """
-    starts = [np.empty(0, dtype=np.int64)]
+    starts: list[int] = []
     for rows in ranges:
-        starts.append(np.arange(rows.start, rows.stop - length + 1, stride))
-        if cover and len(starts[-1]) and starts[-1][-1] != rows.stop - length:
-            starts.append(np.array([rows.stop - length]))
-    return np.concatenate(starts)
+        starts += range(rows.start, rows.stop - length + 1, stride)
+        if cover and len(rows) >= length and starts[-1] != rows.stop - length:
+            starts.append(rows.stop - length)
+    return np.array(starts, dtype=np.int64)
 
 
 class Series:
@@ -102,6 +101,10 @@ class Windows(Dataset[Any], Generic[Batch]):
 
     def batch(self, indices: Indices) -> Batch:
         """The windows at `indices`, copied out together."""
+        return self.at(self.starts[np.asarray(indices, dtype=np.int64)])
+
+    def at(self, starts: np.ndarray) -> Batch:
+        """The windows that begin at these rows `[B]`, or the cases of these numbers."""
         raise NotImplementedError
 
     def __getitem__(self, indices: Indices) -> Batch:
@@ -126,21 +129,17 @@ class ForecastWindows(Windows[ForecastBatch]):
     past: int = 0  # how many of the covariates, the first, are unknown in the future
     series: np.ndarray | None = None  # place of each row's series in the scaler, if it has several
 
-    def batch(self, indices: Indices) -> ForecastBatch:
+    def at(self, starts: np.ndarray) -> ForecastBatch:
         """See `ForecastBatch`."""
-        starts = self.starts[np.asarray(indices, dtype=np.int64)]
         length, horizon = self.input_len, self.horizon
         x = self.inputs.windows(starts, length)
         y = (self.targets or self.inputs).windows(starts + length, horizon)
         if self.interpolated is not None:
             x = hold_last_value(x, self.interpolated.windows(starts, length))
-        stamps = observed = covariates = None
-        if self.stamps is not None:
-            stamps = self.stamps.windows(starts, length + horizon)
-        if self.observed is not None:
-            observed = self.observed.windows(starts + length, horizon)
-        if self.covariates is not None:
-            covariates = self.covariates.windows(starts, length + horizon)
+        stamps = self.stamps and self.stamps.windows(starts, length + horizon)
+        observed = self.observed and self.observed.windows(starts + length, horizon)
+        covariates = self.covariates and self.covariates.windows(starts, length + horizon)
+        if covariates is not None:
             covariates[:, length:, : self.past] = 0  # what is not known yet
         series = None if self.series is None else torch.from_numpy(self.series[starts])
         return ForecastBatch(x, y, stamps, observed, torch.from_numpy(starts), covariates, series)
@@ -175,9 +174,8 @@ class LabelledWindows(Windows[LabelledBatch]):
     starts: np.ndarray
     scaler: ChannelScaler
 
-    def batch(self, indices: Indices) -> LabelledBatch:
+    def at(self, cases: np.ndarray) -> LabelledBatch:
         """See `LabelledBatch`."""
-        cases = self.starts[np.asarray(indices, dtype=np.int64)]
         mask = np.arange(self.X.shape[2]) < self.lengths[cases, None]  # [B, L]
         x = self.scaler.transform(self.X[cases].transpose(0, 2, 1))  # [B, L, C]
         x = np.where(mask[:, :, None], x, np.float32(0))
@@ -194,14 +192,8 @@ class TelemetryWindows(Windows[TelemetryBatch]):
     length: int
     scaler: ChannelScaler
 
-    @property
-    def rows(self) -> int:
-        """Number of rows that the windows are cut from."""
-        return len(self.telemetry.array)
-
-    def batch(self, indices: Indices) -> TelemetryBatch:
+    def at(self, starts: np.ndarray) -> TelemetryBatch:
         """See `TelemetryBatch`."""
-        starts = self.starts[np.asarray(indices, dtype=np.int64)]
         return TelemetryBatch(self.telemetry.windows(starts, self.length), torch.from_numpy(starts))
 
 
@@ -272,32 +264,3 @@ class WindowBatches(Generic[Batch]):
         for number in range(len(self)):
             start = (number * self.processes + self.rank) * size
             yield self.windows.batch(order[start : start + size])
-
-
-class OverlapMean:
-    """The mean over all windows that cover a step, collected batch by batch in float64.
-
-    >>> mean = OverlapMean(rows=3)
-    >>> mean.update(torch.tensor([[1.0, 2.0], [4.0, 5.0]]), torch.tensor([0, 1]))
-    >>> mean.result().tolist()
-    [1.0, 3.0, 5.0]
-    """
-
-    def __init__(self, rows: int) -> None:
-        self.total = torch.zeros(rows, dtype=torch.float64)
-        self.count = torch.zeros_like(self.total)
-
-    def update(self, scores: Tensor, positions: Tensor) -> None:
-        """Add `scores` `[B, L]` of windows whose first rows are `positions` `[B]`."""
-        scores = scores.detach().cpu().double()  # not every accelerator has float64
-        rows = (positions.cpu()[:, None] + torch.arange(scores.shape[1])).flatten()  # [B * L]
-        self.total.index_add_(0, rows, scores.flatten())
-        self.count.index_add_(0, rows, torch.ones_like(rows, dtype=torch.float64))
-
-    def covered(self) -> Tensor:
-        """Which steps `[rows]` have been seen in a window."""
-        return self.count > 0
-
-    def result(self) -> Tensor:
-        """Means `[rows]`; NaN at steps that no window covered."""
-        return self.total / self.count

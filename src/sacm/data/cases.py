@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from sacm.data.datasets import DATA_TYPES, ClassificationData, split_by_class
+from sacm.data.datasets import DATA_TYPES, ClassificationData, split_cases
 from sacm.data.scaling import fill_cases
 from sacm.errors import ArgumentError, DataError
 from sacm.settings import ReadOptions
@@ -82,7 +82,7 @@ def parse_case_file(
     """The arrays of a `.ts` pair, of an archive, or of a table with a row a step."""
     if path.suffix not in (".npz", ".ts"):
         cases, _ = read_case_table(path, options)
-        parts = split_by_class(cases.labels, TEST_SHARE)
+        parts = split_cases(cases.labels, fraction=TEST_SHARE)
         return case_arrays(
             *(Cases([cases.values[k] for k in rows], cases.labels[rows]) for rows in parts)
         )

@@ -65,40 +65,26 @@ def segment_ranges(segments: Iterable[range], rows: range) -> tuple[range, ...]:
     return tuple(part for part in cut if len(part))
 
 
-def split_by_class(
-    labels: np.ndarray, fraction: float = 0.2, *, seed: int = 42
+def split_cases(
+    labels: np.ndarray, subjects: np.ndarray | None = None, *, fraction: float = HELD_OUT
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted training and validation cases, `fraction` of every class for validation."""
-    random = np.random.default_rng(seed)
-    classes = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-    chosen = np.concatenate([_draw_share(cases, fraction, random) for cases in classes])
-    held = np.isin(np.arange(len(labels)), chosen)
+    """Sorted training and validation cases: a share of every class, or of whole subjects."""
+    random = np.random.default_rng(42)
+    groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    if subjects is not None:
+        groups = [np.unique(subjects)]
+        if len(groups[0]) < 2:
+            raise DataError("A split by subject needs at least two subjects in the training cases.")
+    counts = [min(max(1, round(fraction * len(each))), len(each) - 1) for each in groups]
+    pairs = zip(groups, counts, strict=True)
+    chosen = np.concatenate([random.permutation(each)[:count] for each, count in pairs])
+    held = np.isin(np.arange(len(labels)) if subjects is None else subjects, chosen)
     return np.flatnonzero(~held), np.flatnonzero(held)
-
-
-def split_by_subject(
-    subjects: np.ndarray, fraction: float = 0.2, *, seed: int = 42
-) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted training and validation cases that share no subject."""
-    people = np.unique(subjects)
-    if len(people) < 2:
-        raise DataError("A split by subject needs at least two subjects in the training cases.")
-    held = np.isin(subjects, _draw_share(people, fraction, np.random.default_rng(seed)))
-    return np.flatnonzero(~held), np.flatnonzero(held)
-
-
-def _draw_share(items: np.ndarray, fraction: float, random: np.random.Generator) -> np.ndarray:
-    """A random share of some items: one at least, and never all."""
-    if not 0 < fraction < 1:
-        raise ArgumentError(f"The validation fraction must be between 0 and 1, got {fraction}.")
-    count = min(max(1, round(fraction * len(items))), len(items) - 1)
-    return random.permutation(items)[:count]
 
 
 def chunks(values: np.ndarray) -> Iterable[np.ndarray]:
     """`values` in pieces of at most `CHUNK_ROWS` rows."""
-    for start in range(0, len(values), CHUNK_ROWS):
-        yield values[start : start + CHUNK_ROWS]
+    return (values[start : start + CHUNK_ROWS] for start in range(0, len(values), CHUNK_ROWS))
 
 
 class Segment(NamedTuple):
@@ -179,15 +165,15 @@ class ForecastingData:
         if not self.target:
             return self.observed
         observed = np.ones(self.values.shape, bool) if self.observed is None else self.observed
-        counted: np.ndarray = observed * np.isin(self.columns, self.target)
-        return counted
+        return np.asarray(observed * np.isin(self.columns, self.target))
 
     def take(self, places: Sequence[int]) -> ForecastingData:
         """Some of the channels."""
         names = ("values", "targets", "observed", "broken", "interpolated")
-        held = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         arrays: dict[str, Any] = {
-            name: np.ascontiguousarray(array[:, places]) for name, array in held.items()
+            name: np.ascontiguousarray(array[:, places])
+            for name in names
+            if (array := getattr(self, name)) is not None
         }
         return replace(self, columns=tuple(self.columns[place] for place in places), **arrays)
 
@@ -274,9 +260,7 @@ class ClassificationData:
 
     def validation_split(self) -> tuple[np.ndarray, np.ndarray]:
         """Training and validation cases: by whole subjects where they are known, else by class."""
-        if self.subjects_train is not None:
-            return split_by_subject(self.subjects_train)
-        return split_by_class(self.y_train)
+        return split_cases(self.y_train, self.subjects_train)
 
 
 @dataclass(frozen=True, eq=False)
@@ -406,7 +390,7 @@ class Form:
         columns: Sequence[str],
         times: np.ndarray | None,
     ) -> Any:
-        """Give forecasts back as an object like the one the data came in.
+        """Give forecasts back as an object like the one the data came in; polars as pandas.
 
         Args:
             values: Forecasts `[S, H, C]`.
@@ -427,7 +411,14 @@ class Form:
         frames = []
         for place, name in enumerate(series if self.long else [""]):
             frame = pd.DataFrame(values[place].astype(np.float64), columns=list(columns))
-            stamps = self._stamps(name, None if times is None else times[place], len(frame))
+            stamps: Any = None
+            if times is not None:
+                stamps = self.write_times(times[place])
+            elif name in self.counters:
+                last, step = self.counters[name]
+                stamps = last + step * np.arange(1, len(frame) + 1)
+                if float(last).is_integer() and float(step).is_integer():
+                    stamps = stamps.astype(np.int64)
             if self.long:
                 frame.insert(0, self.time or "ds", stamps)
                 frame.insert(0, self.id, name)
@@ -441,31 +432,7 @@ class Form:
         frame = pd.concat(frames, ignore_index=True) if self.long else frames[0]
         if self.id_type is not None:
             frame = frame.astype({self.id: self.id_type})
-        if self.kind == "polars":
-            return self._to_polars(frame)
         return frame.iloc[:, 0] if self.kind == "series" else frame
-
-    def _to_polars(self, frame: pd.DataFrame) -> Any:
-        import polars as pl
-        from polars import selectors
-
-        # polars knows zones by name, so a zone of an offset only is given in UTC.
-        zone = "UTC" if (self.zone or "").startswith("UTC") else self.zone
-        for name in frame.select_dtypes("datetimetz").columns:
-            frame[name] = frame[name].dt.tz_convert(zone)
-        stamps = selectors.datetime().cast(pl.Datetime("us", zone))
-        return pl.from_pandas(frame).with_columns(stamps)
-
-    def _stamps(self, series: str, times: np.ndarray | None, count: int) -> Any:
-        """Future times `[count]` of one series; None if its rows have none."""
-        if times is not None:
-            return self.write_times(times)
-        if series not in self.counters:
-            return None
-        last, step = self.counters[series]
-        ahead = last + step * np.arange(1, count + 1)
-        whole = float(last).is_integer() and float(step).is_integer()
-        return ahead.astype(np.int64) if whole else ahead
 
     def write_times(self, times: np.ndarray) -> pd.Series:
         """Timestamps `[T]` as the user's data had them: numbers, or dates with their zone."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeVar
@@ -47,23 +47,23 @@ class ChannelScaler:
         pieces = [chunk for part in parts for chunk in chunks(part)]
         if not pieces:
             raise DataError("There are no training rows to fit the scaler on.")
-        count = sum_over(pieces, lambda x: np.isfinite(x).sum(axis=0))
+
+        def sum_over(statistic: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+            sums = [statistic(piece) for piece in pieces]
+            return np.asarray(np.sum(sums, axis=0, dtype=np.float64))
+
+        count = sum_over(lambda x: np.isfinite(x).sum(axis=0))
         if not count.all() and not empty:
             place = int(np.flatnonzero(count == 0)[0])
             raise DataError(f"Channel {place} has no value in the training rows.")
         count = np.maximum(count, 1)
-        mean = sum_over(pieces, lambda x: np.nansum(x, axis=0, dtype=np.float64)) / count
-        squares = sum_over(pieces, lambda x: np.nansum((x - mean) ** 2, axis=0))
+        mean = sum_over(lambda x: np.nansum(x, axis=0, dtype=np.float64)) / count
+        squares = sum_over(lambda x: np.nansum((x - mean) ** 2, axis=0))
         std = np.sqrt(squares / count)
         # Rounding leaves a constant channel with a spread of about 1e-16 of its level, not 0; what
         # float32 cannot divide by counts as 0.
         constant = (std <= 1e-12 * np.abs(mean)) | (std < np.finfo(np.float32).tiny)
         return cls(mean.astype(np.float32), np.where(constant, 1.0, std).astype(np.float32))
-
-    @property
-    def channels(self) -> int:
-        """Number of channels C."""
-        return int(self.mean.shape[-1])
 
     @property
     def units(self) -> np.ndarray:
@@ -91,24 +91,23 @@ class ChannelScaler:
 
     def transform(self, values: Values) -> Values:
         """Raw `[..., C]` to z-scores."""
-        mean, std = self.like(values)
+        mean, std = self._like(values)
         scaled: Values = (values - mean) / std
         return scaled
 
     def inverse(self, values: Values) -> Values:
         """Z-scores `[..., C]` back to raw units."""
-        mean, std = self.like(values)
+        mean, std = self._like(values)
         raw: Values = values * std + mean
         return raw
 
-    def like(self, values: Values) -> tuple[Values, Values]:
+    def _like(self, values: Values) -> tuple[Values, Values]:
         """Mean and deviation as the kind of array, on the device, that `values` is."""
         if self.series:
             raise ArgumentError("Every series has its own scale: say of which series these are.")
-        if values.shape[-1] != self.channels:
-            raise ArgumentError(
-                f"The scaler was fitted on {self.channels} channels but got {values.shape[-1]}."
-            )
+        if values.shape[-1] != self.mean.shape[-1]:
+            found, fitted = values.shape[-1], self.mean.shape[-1]
+            raise ArgumentError(f"The scaler was fitted on {fitted} channels but got {found}.")
         if isinstance(values, Tensor):
             mean, std = torch.from_numpy(self.mean), torch.from_numpy(self.std)
             return mean.to(values.device), std.to(values.device)
@@ -116,9 +115,8 @@ class ChannelScaler:
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Plain numbers and names, for a run's record."""
-        record = {"mean": self.mean.tolist(), "std": self.std.tolist()}
-        if self.reference is not None:
-            record["reference"] = self.reference.tolist()
+        arrays = {"mean": self.mean, "std": self.std, "reference": self.reference}
+        record = {name: array.tolist() for name, array in arrays.items() if array is not None}
         return {**record, "series": list(self.series)} if self.series else record
 
     @classmethod
@@ -127,11 +125,6 @@ class ChannelScaler:
         names = [name for name in ("mean", "std", "reference") if name in record]
         arrays = {name: np.array(record[name], np.float32) for name in names}
         return cls(**arrays, series=tuple(record.get("series", ())))
-
-
-def sum_over(pieces: list[np.ndarray], statistic: Any) -> np.ndarray:
-    """The sum over all pieces of a per-channel statistic, in float64."""
-    return np.asarray(np.sum([statistic(piece) for piece in pieces], axis=0, dtype=np.float64))
 
 
 FEWEST = 10  # training rows from which a series has a scale of its own
@@ -144,9 +137,23 @@ def fit_scaler(data: ForecastingData, pieces: Sequence[range] | None = None) -> 
         return fit_rows(data, pieces)
     own = data.by_series(pieces)
     enough = {name: rows for name, rows in own.items() if sum(map(len, rows)) >= FEWEST} or own
-    fitted = [fit_rows(data, rows, empty=True) for rows in enough.values()]
+    none = np.empty((0, data.channels), np.float32)
+    return _add_series(ChannelScaler(none, none), data, enough)
+
+
+def _add_series(
+    scaler: ChannelScaler, data: ForecastingData, series: dict[str, list[range]]
+) -> ChannelScaler:
+    """The scaler with more series, each scaled by these rows of its own."""
+    fitted = [fit_rows(data, rows, empty=True) for rows in series.values()]
     mean, std = (np.stack([getattr(each, name) for each in fitted]) for name in ("mean", "std"))
-    return ChannelScaler(mean, std, series=tuple(enough))
+    reference = scaler.reference
+    return ChannelScaler(
+        np.concatenate([scaler.mean, mean]),
+        np.concatenate([scaler.std, std]),
+        None if reference is None else np.concatenate([reference, std]),
+        (*scaler.series, *series),
+    )
 
 
 def cover_series(
@@ -159,23 +166,14 @@ def cover_series(
     out, for none is cut from it.
     """
     longest = sum if data.reach_back else max
-    train, added = data.by_series(data.ranges("train")), {}
+    train = data.by_series(data.ranges("train"))
     segments = data.by_series(range(each.start, each.stop) for each in data.segments)
-    for name in new_series(scaler, data):
-        own = segments[name]
-        if longest(map(len, own)) >= least:
-            added[name] = fit_rows(data, train.get(name) or [own[0][:window]], empty=True)
-    if not added:
-        return scaler
-    mean, std = ([getattr(each, name) for each in added.values()] for name in ("mean", "std"))
-    reference = scaler.reference
-    return replace(
-        scaler,
-        mean=np.concatenate([scaler.mean, mean]),
-        std=np.concatenate([scaler.std, std]),
-        reference=None if reference is None else np.concatenate([reference, std]),
-        series=(*scaler.series, *added),
-    )
+    added = {
+        name: train.get(name) or [segments[name][0][:window]]
+        for name in new_series(scaler, data)
+        if longest(map(len, segments[name])) >= least
+    }
+    return _add_series(scaler, data, added) if added else scaler
 
 
 def new_series(scaler: ChannelScaler, data: ForecastingData) -> list[str]:
@@ -236,12 +234,11 @@ def fill_gaps(values: np.ndarray, pieces: Iterable[range] | None = None) -> np.n
 
 def _fill_pieces(values: np.ndarray, series: list[list[range]]) -> np.ndarray:
     """Values filled series by series, each piece by piece."""
-    gaps = columns_with_gaps(values)
-    if not len(gaps):
+    if not _has_gaps(values):
         return values
     # Never into the user's array; a file mapped copy-on-write may be larger than memory.
     filled = values if getattr(values, "mode", None) == "c" else values.copy()
-    for column, pieces in product((filled[:, place] for place in gaps), series):
+    for column, pieces in product(filled.T, series):
         parts = [column[rows.start : rows.stop] for rows in pieces if len(rows)]
         measured = [part[~np.isnan(part)] for part in parts]
         before = next((held[0] for held in measured if len(held)), column.dtype.type(0))
@@ -252,32 +249,31 @@ def _fill_pieces(values: np.ndarray, series: list[list[range]]) -> np.ndarray:
     return filled
 
 
-def columns_with_gaps(values: np.ndarray) -> np.ndarray:
-    """Positions of the columns that have a NaN, found piece by piece."""
-    found = np.zeros(values.shape[1], dtype=bool)
-    for piece in chunks(values):
-        found |= np.isnan(piece).any(axis=0)
-    return np.flatnonzero(found)
+def _has_gaps(values: np.ndarray | None) -> bool:
+    return values is not None and any(np.isnan(piece).any() for piece in chunks(values))
 
 
 def fill_data(data: Data) -> tuple[Data, str | None]:
     """Interpolate the gaps of a data set, and mark them so that they count in no error."""
-    filled: AnyData
+    filled: Any = data
     if isinstance(data, ForecastingData):
-        filled, count, size = *_fill_series(data), data.values.size
+        filled, count = _fill_series(data)
+        size, unscored = data.values.size, ", and targets do not count"
     elif isinstance(data, AnomalyData):
-        filled, count = _fill_telemetry(data)
-        size = data.train.size + data.test.size
-    else:
-        return data, None  # gaps inside cases are filled when they are read
-    if filled is data:
+        count = int(np.isnan(data.train).sum() + np.isnan(data.test).sum())
+        size, unscored = data.train.size + data.test.size, ""
+        if count:  # nothing is filled from the rows that validate, or across segments
+            splits = hold_out_tail(len(data.train))
+            rows = [part for each in data.segments for part in segment_ranges(splits, each.train)]
+            train, tested = fill_gaps(data.train, rows), [each.test for each in data.segments]
+            filled = replace(data, train=train, test=fill_gaps(data.test, tested))
+    if filled is data:  # gaps inside cases are filled when they are read
         return data, None
-    unscored = ", and targets do not count" if isinstance(data, ForecastingData) else ""
     note = (
         f"{count:,} of {size:,} values ({count / size:.1%}) were not measured: inputs are "
         f"interpolated there{unscored}."
     )
-    return filled, note  # type: ignore[return-value]
+    return filled, note
 
 
 def _fill_series(data: ForecastingData) -> tuple[ForecastingData, int]:
@@ -290,35 +286,20 @@ def _fill_series(data: ForecastingData) -> tuple[ForecastingData, int]:
     pieces = list(data.by_series(parts).values())
     changes: dict[str, Any] = {}
     count = 0
-    arrays = {"values": data.values, "targets": data.targets}
-    held = {name: array for name, array in arrays.items() if array is not None}
-    if any(len(columns_with_gaps(array)) for array in held.values()):
-        missing = np.logical_or.reduce([np.isnan(array) for array in held.values()])
+    if _has_gaps(data.values) or _has_gaps(data.targets):
+        missing = np.isnan(data.values) | np.isnan(data.clean)
         count = int(missing.sum())
-        changes = {name: _fill_pieces(array, pieces) for name, array in held.items()}
+        changes = {"values": _fill_pieces(data.values, pieces)}
+        if data.targets is not None:
+            changes["targets"] = _fill_pieces(data.targets, pieces)
         changes["interpolated"] = np.isnan(data.values)
         changes["observed"] = (
             ~missing if data.observed is None else np.where(missing, 0, data.observed)
         )
-    if data.covariates is not None and len(columns_with_gaps(data.covariates)):
+    if data.covariates is not None and _has_gaps(data.covariates):
         changes["covariates"] = _fill_pieces(data.covariates, pieces)
         count += int(np.isnan(data.covariates).sum())
     return (replace(data, **changes) if changes else data), count
-
-
-def _fill_telemetry(data: AnomalyData) -> tuple[AnomalyData, int]:
-    """Telemetry without gaps; nothing is filled from the rows that validate, or across segments."""
-    count = int(np.isnan(data.train).sum() + np.isnan(data.test).sum())
-    if not count:
-        return data, 0
-    splits = hold_out_tail(len(data.train))
-    train = [rows for each in data.segments for rows in segment_ranges(splits, each.train)]
-    filled = replace(
-        data,
-        train=fill_gaps(data.train, train),
-        test=fill_gaps(data.test, [segment.test for segment in data.segments]),
-    )
-    return filled, count
 
 
 def fill_cases(X: np.ndarray, lengths: np.ndarray, where: str) -> int:

@@ -32,15 +32,14 @@ def synth12(sigma: float = 0.5, channels: int = 1) -> ForecastingData:
         >>> synth12(0.5).clean.shape
         (33600, 1)
     """
-    if not np.isfinite(sigma) or sigma < 0:
-        raise ArgumentError(f"sigma must be at least 0, got {sigma}.")
-    if channels < 1:
-        raise ArgumentError(f"channels must be at least 1, got {channels}.")
-    offsets = [SEED_STEP * number for number in range(channels)]
-    clean = [clean_series(SIGNAL_SEED + offset) for offset in offsets]
+    if not 0 <= sigma < np.inf or channels < 1:
+        raise ArgumentError(
+            f"sigma must be at least 0 and channels at least 1, got {sigma} and {channels}."
+        )
+    clean = [clean_series(SIGNAL_SEED + SEED_STEP * number) for number in range(channels)]
     noisy = [
-        add_layered_noise(series, sigma, NOISE_SEED + offset)
-        for series, offset in zip(clean, offsets, strict=True)
+        add_layered_noise(series, sigma, NOISE_SEED + SEED_STEP * number)
+        for number, series in enumerate(clean)
     ]
     return ForecastingData(
         name=f"{SYNTH12}@{sigma:g}",
@@ -108,13 +107,13 @@ def add_layered_noise(clean: np.ndarray, sigma: float, seed: int = NOISE_SEED) -
         return clean.copy()
     random = np.random.RandomState(seed)
     steps = len(clean)
-    strength = sigma * smooth(draw_blocks(random, steps), 50)[:, None]
-    gaussian = random.normal(0, 1, (steps, 1)) * strength
-    hit = random.random_sample((steps, 1)) < 0.05
-    spikes = np.zeros((steps, 1))
+    strength = sigma * smooth(draw_blocks(random, steps), 50)
+    gaussian = random.normal(0, 1, steps) * strength
+    hit = random.random_sample(steps) < 0.05
+    spikes = np.zeros(steps)
     drawn = np.clip(random.standard_t(4, size=int(hit.sum())), -4, 4)
     spikes[hit] = drawn * strength[hit] * 1.5
-    noisy = clean + (0.8 * gaussian + 0.5 * spikes)[:, 0]
+    noisy = clean + (0.8 * gaussian + 0.5 * spikes)
     for _ in range(steps // 1000):
         start = random.randint(0, steps - 5)
         noisy[start : start + random.randint(1, 5)] = 0
@@ -136,14 +135,12 @@ def smooth(values: np.ndarray, width: float) -> np.ndarray:
     """A Gaussian filter of standard deviation `width`."""
     from scipy.ndimage import gaussian_filter1d
 
-    smoothed: np.ndarray = gaussian_filter1d(values, width)
-    return smoothed
+    return np.asarray(gaussian_filter1d(values, width))
 
 
 def standardise(values: np.ndarray) -> np.ndarray:
     """Mean 0 and deviation 1."""
-    scaled: np.ndarray = (values - values.mean()) / (values.std() + 1e-6)
-    return scaled
+    return np.asarray((values - values.mean()) / (values.std() + 1e-6))
 
 
 def plant(seed: int = 0) -> ForecastingData:
@@ -203,5 +200,4 @@ def _wander(random: np.random.Generator, persistence: float, size: float) -> np.
     from scipy.signal import lfilter
 
     steps = random.normal(0, size * np.sqrt(1 - persistence**2), PLANT_ROWS)
-    values: np.ndarray = lfilter([1.0], [1.0, -persistence], steps)
-    return values
+    return np.asarray(lfilter([1.0], [1.0, -persistence], steps))

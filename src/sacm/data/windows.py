@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -88,18 +89,15 @@ def forecasting_windows(
     if stamps and times is None:
         raise ArgumentError(f"{data.name} has no timestamps, so it has no calendar features.")
     rows = {
-        "inputs": data.values,
-        "targets": data.targets,
         "stamps": None if times is None else stamp_features(times),
         "observed": data.counted,
         "interpolated": data.interpolated,
         "covariates": data.covariates,
     }
-    series: dict[str, Any] = {
-        name: Series(array[order], by_row if name in ("inputs", "targets") else None)
-        for name, array in rows.items()
-        if array is not None
-    }
+    series: dict[str, Any] = {k: Series(v[order]) for k, v in rows.items() if v is not None}
+    if data.targets is not None:
+        series["targets"] = Series(data.targets[order], by_row)
+    series["inputs"] = Series(data.values[order], by_row)
 
     def windows(split: str, stride: int) -> ForecastWindows:
         ranges = window_ranges(data, split, input_len)
@@ -210,15 +208,16 @@ def anomaly_windows(
             f"{length}: use a shorter window."
         )
     rows, test_rows = Series(data.train, fitted), Series(data.test, fitted)
-    starts = window_starts(train, length, stride=stride)
-    val_starts, test_starts = (
-        window_starts(ranges, length, stride=min(stride, length), cover=True)
-        for ranges in (val, test)
-    )
+
+    def windows(series: Series, ranges: Sequence[range], **cut: Any) -> TelemetryWindows:
+        starts = window_starts(ranges, length, **cut)
+        return TelemetryWindows(series, starts, length=length, scaler=fitted)
+
+    cover = {"stride": min(stride, length), "cover": True}
     return SplitWindows(
-        TelemetryWindows(rows, starts, length=length, scaler=fitted),
-        TelemetryWindows(rows, val_starts, length=length, scaler=fitted),
-        TelemetryWindows(test_rows, test_starts, length=length, scaler=fitted),
+        windows(rows, train, stride=stride),
+        windows(rows, val, **cover),
+        windows(test_rows, test, **cover),
     )
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
-from sacm.data.batches import OverlapMean, TelemetryWindows, WindowBatches
+from sacm.data.batches import TelemetryWindows, WindowBatches
 from sacm.data.datasets import AnomalyData
 from sacm.data.load import DATASETS
 from sacm.data.scaling import ChannelScaler
@@ -34,7 +34,6 @@ from sacm.tasks.base import (
     column_names,
     evaluating,
     registered_values,
-    to_device,
 )
 from sacm.tasks.baselines import alarm_baselines
 
@@ -174,15 +173,19 @@ def step_scores(
     """
     model, settings, strategy = trained
     assert isinstance(model, DetectorNetwork)
-    mean = OverlapMean(windows.rows)
+    total = torch.zeros(len(windows.telemetry.array), dtype=torch.float64)
+    count = torch.zeros_like(total)
     with evaluating(model) as device:
         for batch in WindowBatches(windows, EVALUATION_BATCH):
-            batch = to_device(batch, device)
-            scores = model.anomaly_scores(strategy.inputs(batch.x), score=settings.score)
-            mean.update(scores, batch.positions)
-    result: np.ndarray = mean.result().numpy()
+            x = strategy.inputs(batch.x.to(device))
+            # On the CPU, for not every accelerator has float64.
+            scores = model.anomaly_scores(x, score=settings.score).cpu().double()  # [B, L]
+            rows = (batch.positions[:, None] + torch.arange(windows.length)).flatten()
+            total.index_add_(0, rows, scores.flatten())
+            count.index_add_(0, rows, torch.ones_like(rows, dtype=torch.float64))
+    result: np.ndarray = (total / count).numpy()
     # Compared with a threshold, NaN would read as no alarm.
-    failed = np.flatnonzero(mean.covered().numpy() & ~np.isfinite(result))
+    failed = np.flatnonzero((count > 0).numpy() & ~np.isfinite(result))
     if len(failed):
         row = failed[0] if order is None else order[failed[0]]
         raise SACMError(
