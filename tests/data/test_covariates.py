@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sacm.data import fingerprint, forecasting_data, forecasting_windows
-from sacm.data.covariates import check_roles, move_channels, roles_of
+from sacm.data.covariates import check_roles, roles_of
 from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import fill_data
 from sacm.errors import ArgumentError, DataError
@@ -93,13 +93,6 @@ def test_gaps_of_covariates_are_filled_when_data_are_prepared() -> None:
     assert data.covariates is not None
     assert data.covariates[5, 0] == pytest.approx(frame["load"][[4, 6]].mean(), rel=1e-5)
     assert "were not measured" in note
-
-
-def test_channels_of_a_read_data_set_can_become_covariates() -> None:
-    both = forecasting_data(make_frame()[["date", "y", "load"]])
-    moved = move_channels(both, roles_of({"past": "load"}))
-    read = forecasting_data(make_frame()[["date", "y", "load"]], past="load")
-    assert fingerprint(moved) == fingerprint(read) != fingerprint(both)
 
 
 def test_what_lies_ahead_does_not_rename_a_run() -> None:

@@ -21,6 +21,7 @@ from sacm.data import (
 from sacm.data.datasets import TelemetrySegment
 from sacm.data.scaling import fill_data
 from sacm.errors import ArgumentError, DataError
+from sacm.tasks import get_task, make_settings
 
 RANDOM = np.random.default_rng(0)
 
@@ -117,13 +118,13 @@ def test_another_scaler_for_transfer():
 def test_training_fraction_takes_the_first_windows_and_fits_on_them(fraction):
     data = forecasting_data(RANDOM.standard_normal((966, 2)).astype(np.float32))
     whole = forecasting_windows(data, input_len=24, horizon=24)
-    cut = data.with_training_fraction(fraction, input_len=24, horizon=24)
-    part = forecasting_windows(cut, input_len=24, horizon=24)
+    asked = make_settings(task="forecasting", data="rows", train_fraction=fraction)
+    settings = asked.model_copy(update={"input_len": 24, "horizon": 24})
+    part = get_task("forecasting").windows(settings, data)
     assert len(part.train) == int(len(whole.train) * fraction)
     assert len(part.val) == len(whole.val)
     last = int(part.train.starts[-1]) + 48
-    assert len(cut.splits.train) == last
-    np.testing.assert_allclose(part.train.scaler.mean, cut.values[:last].mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(part.train.scaler.mean, data.values[:last].mean(axis=0), atol=1e-6)
 
 
 def test_stride_thins_training_only():

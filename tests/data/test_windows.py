@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pickle
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -90,18 +89,6 @@ def test_starts_stay_inside_their_range(lengths, size, stride):
 def data() -> ForecastingData:
     values = np.random.default_rng(0).standard_normal((400, 3)).astype(np.float32)
     return forecasting_data(values)
-
-
-def test_memory_map_gives_the_same_windows_without_a_copy(data, tmp_path: Path):
-    np.save(tmp_path / "long.npy", data.values)
-    mapped = forecasting_data(tmp_path / "long.npy")
-    assert isinstance(mapped.values, np.memmap)
-    here = forecasting_windows(data, input_len=9, horizon=4).test
-    there = forecasting_windows(mapped, input_len=9, horizon=4).test
-    assert np.shares_memory(there.inputs.array, mapped.values)
-    for one, other in zip(WindowBatches(here, 7), WindowBatches(there, 7), strict=True):
-        torch.testing.assert_close(one.x, other.x, rtol=0, atol=0)
-        torch.testing.assert_close(one.y, other.y, rtol=0, atol=0)
 
 
 def test_pickled_windows_are_as_small_as_their_series(data):

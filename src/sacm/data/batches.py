@@ -65,22 +65,9 @@ def window_starts(
     return np.array(starts, dtype=np.int64)
 
 
-class Series:
-    """One array `[T, ...]` that the windows of all splits share.
-
-    An array in memory is scaled once, here. A memory-mapped one stays where it is and its windows
-    are scaled as they are read: the same numbers, without a copy of the series.
-    """
-
-    def __init__(self, array: np.ndarray, scaler: ChannelScaler | None = None) -> None:
-        mapped = isinstance(array, np.memmap)
-        self.on_read = scaler if mapped else None
-        self.array = array if mapped or scaler is None else scaler.transform(array)
-
-    def windows(self, starts: np.ndarray, length: int) -> Tensor:
-        """The windows `[B, length, ...]` that begin at `starts`, copied."""
-        rows = np.asarray(self.array[starts[:, None] + np.arange(length)])
-        return torch.from_numpy(rows if self.on_read is None else self.on_read.transform(rows))
+def cut(array: np.ndarray, starts: np.ndarray, length: int) -> Tensor:
+    """The windows `[B, length, ...]` of an array `[T, ...]` that begin at `starts`, copied."""
+    return torch.from_numpy(np.asarray(array[starts[:, None] + np.arange(length)]))
 
 
 Batch = TypeVar("Batch", ForecastBatch, LabelledBatch, TelemetryBatch)
@@ -115,31 +102,34 @@ class Windows(Dataset[Any], Generic[Batch]):
 class ForecastWindows(Windows[ForecastBatch]):
     """`L` input steps and the `H` steps that follow, at every position in `starts`."""
 
-    inputs: Series
+    inputs: np.ndarray  # scaled
     starts: np.ndarray
     _: KW_ONLY
     input_len: int
     horizon: int
     scaler: ChannelScaler
-    targets: Series | None = None
-    stamps: Series | None = None
-    observed: Series | None = None
-    interpolated: Series | None = None
-    covariates: Series | None = None
+    targets: np.ndarray | None = None  # scaled, where they are not the inputs
+    stamps: np.ndarray | None = None
+    observed: np.ndarray | None = None
+    interpolated: np.ndarray | None = None
+    covariates: np.ndarray | None = None
     past: int = 0  # how many of the covariates, the first, are unknown in the future
     series: np.ndarray | None = None  # place of each row's series in the scaler, if it has several
 
     def at(self, starts: np.ndarray) -> ForecastBatch:
         """See `ForecastBatch`."""
         length, horizon = self.input_len, self.horizon
-        x = self.inputs.windows(starts, length)
-        y = (self.targets or self.inputs).windows(starts + length, horizon)
+        targets = self.inputs if self.targets is None else self.targets
+        x, y = cut(self.inputs, starts, length), cut(targets, starts + length, horizon)
         if self.interpolated is not None:
-            x = hold_last_value(x, self.interpolated.windows(starts, length))
-        stamps = self.stamps and self.stamps.windows(starts, length + horizon)
-        observed = self.observed and self.observed.windows(starts + length, horizon)
-        covariates = self.covariates and self.covariates.windows(starts, length + horizon)
-        if covariates is not None:
+            x = hold_last_value(x, cut(self.interpolated, starts, length))
+        stamps = observed = covariates = None
+        if self.stamps is not None:
+            stamps = cut(self.stamps, starts, length + horizon)
+        if self.observed is not None:
+            observed = cut(self.observed, starts + length, horizon)
+        if self.covariates is not None:
+            covariates = cut(self.covariates, starts, length + horizon)
             covariates[:, length:, : self.past] = 0  # what is not known yet
         series = None if self.series is None else torch.from_numpy(self.series[starts])
         return ForecastBatch(x, y, stamps, observed, torch.from_numpy(starts), covariates, series)
@@ -186,7 +176,7 @@ class LabelledWindows(Windows[LabelledBatch]):
 class TelemetryWindows(Windows[TelemetryBatch]):
     """Windows of `length` steps of telemetry, at every position in `starts`."""
 
-    telemetry: Series
+    telemetry: np.ndarray  # scaled
     starts: np.ndarray
     _: KW_ONLY
     length: int
@@ -194,7 +184,7 @@ class TelemetryWindows(Windows[TelemetryBatch]):
 
     def at(self, starts: np.ndarray) -> TelemetryBatch:
         """See `TelemetryBatch`."""
-        return TelemetryBatch(self.telemetry.windows(starts, self.length), torch.from_numpy(starts))
+        return TelemetryBatch(cut(self.telemetry, starts, self.length), torch.from_numpy(starts))
 
 
 class WindowBatches(Generic[Batch]):

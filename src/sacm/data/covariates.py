@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -114,18 +113,3 @@ def window_ahead(
             f"({', '.join(data.columns[:3])} stay empty)."
         )
     return np.concatenate([data.covariates[rows], ahead]).astype(np.float32)
-
-
-def move_channels(data: ForecastingData, roles: Roles) -> ForecastingData:
-    """The same data with some of their channels as covariates."""
-    columns = [name for names in roles.values() for name in names]
-    for name in columns:
-        if name not in data.columns:
-            known = ", ".join(data.columns[:8])
-            raise DataError(f"{data.name}: {name!r} is no channel; channels are {known}.")
-    places = [data.columns.index(name) for name in columns]
-    rest = [place for place in range(data.channels) if place not in places]
-    if not rest:
-        raise DataError(f"{data.name}: every channel is a covariate, so none is left to forecast.")
-    moved = np.ascontiguousarray(data.values[:, places])
-    return replace(data.take(rest), covariates=moved, past=roles["past"], future=roles["future"])

@@ -18,8 +18,6 @@ from sacm.types import TaskName
 if TYPE_CHECKING:
     import pandas as pd
 
-# Long series are read in segments, so that a memory-mapped file is never loaded whole.
-CHUNK_ROWS = 65_536
 DEFAULT_RATIOS = (0.7, 0.1, 0.2)
 HELD_OUT = 0.2  # of telemetry's training rows, for validation
 
@@ -80,11 +78,6 @@ def split_cases(
     chosen = np.concatenate([random.permutation(each)[:count] for each, count in pairs])
     held = np.isin(np.arange(len(labels)) if subjects is None else subjects, chosen)
     return np.flatnonzero(~held), np.flatnonzero(held)
-
-
-def chunks(values: np.ndarray) -> Iterable[np.ndarray]:
-    """`values` in pieces of at most `CHUNK_ROWS` rows."""
-    return (values[start : start + CHUNK_ROWS] for start in range(0, len(values), CHUNK_ROWS))
 
 
 class Segment(NamedTuple):
@@ -197,20 +190,6 @@ class ForecastingData:
         for segment in self.segments:
             rows.setdefault(segment.name, []).append(np.arange(segment.start, segment.stop))
         return {name: np.concatenate(parts)[-count:] for name, parts in rows.items()}
-
-    def with_training_fraction(
-        self, fraction: float, *, input_len: int, horizon: int
-    ) -> ForecastingData:
-        """The same data with only the chronologically first part of the training windows."""
-        if len(self.segments) > 1:
-            raise ArgumentError(f"{self.name} holds several series: cut each of them yourself.")
-        train = self.splits.train
-        windows = len(train) - input_len - horizon + 1
-        if windows < 1:
-            return self  # refused when windows are cut
-        kept = max(1, int(windows * fraction)) + input_len + horizon - 1
-        cut = replace(self.splits, train=range(train.start, train.start + kept))
-        return replace(self, splits=cut)
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,8 +328,7 @@ def fingerprint(data: AnyData) -> str:
             digest.update(item.name.encode())
             if isinstance(value, np.ndarray):
                 digest.update(f"{value.dtype.kind}{value.dtype.itemsize}{value.shape}".encode())
-                for piece in chunks(value):
-                    digest.update(piece.tobytes())
+                digest.update(value.tobytes())
             else:
                 digest.update(repr(value).encode())
     return digest.hexdigest()[:LENGTH]

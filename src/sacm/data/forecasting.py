@@ -88,10 +88,7 @@ def series_data(
         understood += (f"rows beyond the last value to forecast from: {rows:,}",)
     arrays = _arrange(table, ratios, covariates, join=join and not beside)
     values = arrays["values"]
-    if values.dtype != np.float32:
-        arrays["values"] = values.astype(np.float32)
-    if not isinstance(values, np.memmap):
-        arrays["values"] = np.ascontiguousarray(arrays["values"])
+    arrays["values"] = np.ascontiguousarray(values, dtype=np.float32)
     form = replace(table.form, rows=len(values))
     notes = [*table.notes, *_coarse_note(values, arrays["columns"])]
     if len(arrays["segments"]) < 2:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from sacm import registry
-from sacm.data.covariates import ROLES, move_channels, roles_of
 from sacm.data.datasets import DATA_TYPES, AnomalyData, AnyData, ForecastingData, split_by_ratio
 from sacm.data.synthetic import PLANT, SYNTH12, plant, synth12
 from sacm.errors import ArgumentError, DataError, did_you_mean
@@ -216,7 +215,7 @@ def resolve(
         source: A name of a data set, a file, a folder of files, or "-" for standard input.
         task: What the data are for.
         reading: Options for reading a file, as `RunSettings.reading()` gives them. Of named data
-            sets only series take some: `split`, and the columns that are covariates.
+            sets only series take one: `split`.
     """
     options = dict(reading or {})
     if (task != "forecasting" or not names_file(source)) and options.get("scaling") == "shared":
@@ -233,14 +232,12 @@ def resolve(
         from sacm.data.cases import classification_data
 
         return classification_data(Path(source), options=options)
-    roles = roles_of({role: options.pop(role, ()) for role in ROLES})
     ratios = options.pop("split", None)
     refuse_options(str(source), options)
     data = load(str(source), ratios=ratios)
     if data.task != task:
         raise ArgumentError(f"{data.name} is a data set for {data.task}, not for {task}.")
-    moved = any(roles.values()) and isinstance(data, ForecastingData)
-    return move_channels(data, roles) if moved else data
+    return data
 
 
 def refuse_options(name: str, reading: Mapping[str, Any] | None) -> None:

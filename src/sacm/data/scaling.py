@@ -15,7 +15,6 @@ from sacm.data.datasets import (
     AnomalyData,
     AnyData,
     ForecastingData,
-    chunks,
     hold_out_tail,
     segment_ranges,
 )
@@ -44,7 +43,7 @@ class ChannelScaler:
 
         A channel without any value is refused, or left as it is with `empty`.
         """
-        pieces = [chunk for part in parts for chunk in chunks(part)]
+        pieces = [part for part in parts if len(part)]
         if not pieces:
             raise DataError("There are no training rows to fit the scaler on.")
 
@@ -234,10 +233,9 @@ def fill_gaps(values: np.ndarray, pieces: Iterable[range] | None = None) -> np.n
 
 def _fill_pieces(values: np.ndarray, series: list[list[range]]) -> np.ndarray:
     """Values filled series by series, each piece by piece."""
-    if not _has_gaps(values):
+    if not np.isnan(values).any():
         return values
-    # Never into the user's array; a file mapped copy-on-write may be larger than memory.
-    filled = values if getattr(values, "mode", None) == "c" else values.copy()
+    filled = np.array(values)  # never into the user's array
     for column, pieces in product(filled.T, series):
         parts = [column[rows.start : rows.stop] for rows in pieces if len(rows)]
         measured = [part[~np.isnan(part)] for part in parts]
@@ -247,10 +245,6 @@ def _fill_pieces(values: np.ndarray, series: list[list[range]]) -> np.ndarray:
             part[missing] = np.interp(missing, known, part[known]) if len(known) else before
             before = part[-1]
     return filled
-
-
-def _has_gaps(values: np.ndarray | None) -> bool:
-    return values is not None and any(np.isnan(piece).any() for piece in chunks(values))
 
 
 def fill_data(data: Data) -> tuple[Data, str | None]:
@@ -285,10 +279,8 @@ def _fill_series(data: ForecastingData) -> tuple[ForecastingData, int]:
     parts = (rows for split in splits for rows in segment_ranges(segments, split))
     pieces = list(data.by_series(parts).values())
     changes: dict[str, Any] = {}
-    count = 0
-    if _has_gaps(data.values) or _has_gaps(data.targets):
-        missing = np.isnan(data.values) | np.isnan(data.clean)
-        count = int(missing.sum())
+    missing = np.isnan(data.values) | np.isnan(data.clean)
+    if count := int(missing.sum()):
         changes = {"values": _fill_pieces(data.values, pieces)}
         if data.targets is not None:
             changes["targets"] = _fill_pieces(data.targets, pieces)
@@ -296,9 +288,9 @@ def _fill_series(data: ForecastingData) -> tuple[ForecastingData, int]:
         changes["observed"] = (
             ~missing if data.observed is None else np.where(missing, 0, data.observed)
         )
-    if data.covariates is not None and _has_gaps(data.covariates):
+    if data.covariates is not None and (gaps := int(np.isnan(data.covariates).sum())):
         changes["covariates"] = _fill_pieces(data.covariates, pieces)
-        count += int(np.isnan(data.covariates).sum())
+        count += gaps
     return (replace(data, **changes) if changes else data), count
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from sacm.data.batches import (
     ForecastWindows,
     LabelledWindows,
-    Series,
     TelemetryWindows,
     window_starts,
 )
@@ -94,10 +93,10 @@ def forecasting_windows(
         "interpolated": data.interpolated,
         "covariates": data.covariates,
     }
-    series: dict[str, Any] = {k: Series(v[order]) for k, v in rows.items() if v is not None}
+    series: dict[str, Any] = {k: v[order] for k, v in rows.items() if v is not None}
     if data.targets is not None:
-        series["targets"] = Series(data.targets[order], by_row)
-    series["inputs"] = Series(data.values[order], by_row)
+        series["targets"] = by_row.transform(data.targets[order])
+    series["inputs"] = by_row.transform(data.values[order])
 
     def windows(split: str, stride: int) -> ForecastWindows:
         ranges = window_ranges(data, split, input_len)
@@ -207,9 +206,9 @@ def anomaly_windows(
             f"{data.name}: the longest training segment has {longest} rows, fewer than a window of "
             f"{length}: use a shorter window."
         )
-    rows, test_rows = Series(data.train, fitted), Series(data.test, fitted)
+    rows, test_rows = fitted.transform(data.train), fitted.transform(data.test)
 
-    def windows(series: Series, ranges: Sequence[range], **cut: Any) -> TelemetryWindows:
+    def windows(series: np.ndarray, ranges: Sequence[range], **cut: Any) -> TelemetryWindows:
         starts = window_starts(ranges, length, **cut)
         return TelemetryWindows(series, starts, length=length, scaler=fitted)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sacm.data.batches import Series, TelemetryWindows, window_starts
+from sacm.data.batches import TelemetryWindows, window_starts
 from sacm.data.datasets import AnomalyData, hold_out_tail
 from sacm.data.scaling import fill_gaps
 from sacm.errors import ArgumentError, DataError
@@ -129,7 +129,7 @@ def row_scores(predictor: Predictor, rows: Table) -> Array:
         raise DataError(f"{rows.name} has {len(values)} rows, fewer than one window of {length}.")
     stride = min(predictor.settings.stride, length)
     starts = window_starts([range(len(values))], length, stride=stride, cover=True)
-    windows = TelemetryWindows(Series(values, scaler), starts, length=length, scaler=scaler)
+    windows = TelemetryWindows(scaler.transform(values), starts, length=length, scaler=scaler)
     return _in_order(rows, step_scores(predictor.trained, windows, order=rows.order))
 
 

@@ -173,7 +173,7 @@ def step_scores(
     """
     model, settings, strategy = trained
     assert isinstance(model, DetectorNetwork)
-    total = torch.zeros(len(windows.telemetry.array), dtype=torch.float64)
+    total = torch.zeros(len(windows.telemetry), dtype=torch.float64)
     count = torch.zeros_like(total)
     with evaluating(model) as device:
         for batch in WindowBatches(windows, EVALUATION_BATCH):

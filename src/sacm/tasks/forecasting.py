@@ -19,6 +19,7 @@ from sacm.data.datasets import ForecastingData
 from sacm.data.load import published
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, forecasting_windows
+from sacm.errors import ArgumentError
 from sacm.metrics.catalogue import RegisteredForecastMetrics
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.settings import AUTO, ResolvedSettings, RunSettings
@@ -102,9 +103,7 @@ class Forecasting(Task[ForecastingData]):
     ) -> SplitWindows[Any]:
         input_len, horizon = settings.input_len, settings.horizon
         if settings.train_fraction < 1:
-            data = data.with_training_fraction(
-                settings.train_fraction, input_len=input_len, horizon=horizon
-            )
+            data = _first_windows(data, settings.train_fraction, input_len + horizon)
         return forecasting_windows(
             data,
             input_len=input_len,
@@ -310,6 +309,15 @@ def unmeasured_share(data: ForecastingData) -> float:
         missing = missing | (data.observed[part] == 0)
     wanted = np.isin(data.columns, data.target) if data.target else slice(None)
     return float(missing[:, wanted].mean()) if len(rows) else 0.0
+
+
+def _first_windows(data: ForecastingData, fraction: float, length: int) -> ForecastingData:
+    """The data with only the first share of the training windows of `length` rows."""
+    if len(data.segments) > 1:
+        raise ArgumentError(f"{data.name} holds several series: cut each of them yourself.")
+    train = data.splits.train
+    kept = max(1, int((len(train) - length + 1) * fraction)) + length - 1
+    return replace(data, splits=replace(data.splits, train=train[:kept]))
 
 
 def _uses_calendar(settings: ResolvedSettings, data: ForecastingData) -> bool:
