@@ -55,27 +55,22 @@ class Levels:
         self.model: RepairModel | None = None  # predicts lone channels
 
 
-def learn(
-    values: Array, rows: Rows, config: GuardConfig, broken: Array
+def judge(
+    values: Array, rows: Rows, config: GuardConfig, broken: Array, levels: Levels | None = None
 ) -> tuple[Levels, Array, Array]:
-    """Ordinary behaviour of training rows `[T, C]`, and their flags and grades.
+    """Levels, flags and grades of rows `[T, C]`; a segment by itself, or levels from all of them.
 
     `broken` `[T, C]` says what is known to be broken; nothing is learnt from it.
     """
-    levels = Levels(values.shape[1])
-    return levels, *_Checks(values, rows, config, broken, levels, learning=True).run()
-
-
-def judge(
-    values: Array, rows: Rows, config: GuardConfig, broken: Array, levels: Levels
-) -> tuple[Array, Array]:
-    """Flags and grades of rows `[T, C]` by what was learnt; a segment by itself alone."""
+    if levels is None:
+        levels = Levels(values.shape[1])
+        return levels, *_Checks(values, rows, config, broken, levels, learning=True).run()
     found = [
         _Checks(values[at], part, config, broken[at], levels, learning=False).run()
         for at, part in rows.apart()
     ]
     flags, grades = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-    return flags, grades
+    return levels, flags, grades
 
 
 @dataclass
@@ -118,8 +113,6 @@ class _Checks:
         """Values `[T, C]` that are flagged already or known to be broken."""
         return (self.flags > 0) | self.excluded
 
-    # Check 1: the value itself
-
     def check_values(self, channel: int) -> None:
         """Flag values that are missing or a gap code: `x is NaN or x in codes`."""
         column, flags = self.values[:, channel], self.flags[:, channel]
@@ -142,8 +135,6 @@ class _Checks:
                 codes.append(float(values[end]))
                 values, counts = np.delete(values, end), np.delete(counts, end)
         return codes
-
-    # Check 2: the length of runs of equal values
 
     def check_runs(self, channel: int) -> None:
         """Flag runs of equal values that are too long: `length >= run_limit`.
@@ -206,8 +197,6 @@ class _Checks:
                 code = brief < count / 2 and (jumps or not ties)
                 (levels.codes if code else levels.rests)[channel].append(float(value))
 
-    # Units
-
     def learn_units(self) -> None:
         """Centre, scale and skewness of channels, whether they are judged, and the season."""
         config, levels, tail = self.config, self.levels, 0.02
@@ -236,8 +225,6 @@ class _Checks:
         bent = np.arcsinh(moved / np.where(levels.bend > 0, levels.bend, 1.0))
         return np.where(levels.judged, np.where(levels.bend > 0, bent, moved) / levels.scale, 0.0)
 
-    # Checks 3 and 4: points and bursts
-
     def check_points_and_bursts(self) -> tuple[Array, Array]:
         """Grades `[T, C]` of bursts and of spikes.
 
@@ -259,15 +246,13 @@ class _Checks:
             if self.learning:
                 independent = self.independent(residual / levels.size, known)
                 levels.lone = independent | (levels.lone & by_model)
-                levels.related = predictor.related_channels(
-                    score, known, config.together, config.related
-                )
+                cuts = config.together, config.related
+                levels.related = predictor.related_channels(score, known, *cuts)
             shared = predictor.shared_score(score, levels.related)
-            divided = np.where(
-                levels.lone, score, score / np.maximum(shared, predictor.nearby_score(score))
-            )
+            nearby = np.maximum(shared, predictor.nearby_score(score))
+            divided = np.where(levels.lone, score, score / nearby)
             if self.learning and turn:
-                self.learn_cuts(divided, known, last)
+                self.learn_cuts(divided, known)
             material = (residual > config.material) & ~known
             wild = (divided > (levels.fail_cut if turn else first_cut)) & material
             if last:
@@ -331,7 +316,7 @@ class _Checks:
         chance = (pairs < config.independent * expected) & (config.independent * pairs > expected)
         return (share > LARGEST_RATE) & (expected > config.fewest_values) & chance
 
-    def learn_cuts(self, scores: Array, known: Array, last: bool) -> None:
+    def learn_cuts(self, scores: Array, known: Array) -> None:
         """The smallest scores `[C]` at which false flags stay within their budget.
 
         Expected false flags are `2^(-s / 0.6745)` of the values. They may be `false_rate` of all
@@ -344,10 +329,8 @@ class _Checks:
             count = max(len(ordered), 1)
             expected = np.exp2(-ordered / NORMAL_MEDIAN)
             share = wrong[channel] * np.arange(1, len(ordered) + 1) / count
-            for cuts, rate in (
-                (levels.fail_cut, config.false_rate),
-                (levels.suspect_cut, config.suspect_rate),
-            )[: 1 + last]:
+            rates = (levels.fail_cut, config.false_rate), (levels.suspect_cut, config.suspect_rate)
+            for cuts, rate in rates:
                 fine = np.flatnonzero(expected <= np.maximum(rate, share))
                 reached = np.nextafter(ordered[fine[-1]], 0) if len(fine) else np.inf
                 cuts[channel] = max(least, min(config.point_cut(rate), reached))
@@ -423,8 +406,6 @@ class _Checks:
                 sure = hot[i:j].max() > np.log(self.config.burst_fail)
                 events.append((int(large[0]), int(large[-1]), FAIL if sure else SUSPECT))
         return events
-
-    # Check 5: the level
 
     def check_shifts(self) -> Array:
         """Rows `[T, C]` between two sharp steps of opposite sign, after which the level is back.

@@ -20,7 +20,7 @@ from sacm.quality.recording import STEP_ROOM, Recording, read_recording
 from sacm.quality.repair import RepairModel
 from sacm.quality.result import Quality
 from sacm.quality.rules import MAINTENANCE, RULE_KINDS, RULES, Rules, apply_rules, rows_of_rule
-from sacm.quality.windows import WindowGuard, check_length, fit_window_guard, other_version_error
+from sacm.quality.windows import OTHER_VERSION, SHORTEST_WINDOW, WindowGuard, fit_window_guard
 
 
 class Guard:
@@ -104,8 +104,12 @@ class Guard:
         """Learn from the training rows; flags, grades and broken rules of these rows."""
         if self.repair not in REPAIRS:
             raise ArgumentError(f"repair must be {', '.join(REPAIRS)}, got {self.repair!r}.")
-        if self.window is not None:
-            check_length(self.window)
+        whole = isinstance(self.window, int | np.integer) and not isinstance(self.window, bool)
+        if self.window is not None and (not whole or self.window < SHORTEST_WINDOW):
+            raise ArgumentError(
+                f"window must be a number of at least {SHORTEST_WINDOW} rows, or None, got "
+                f"{self.window!r}."
+            )
         self.config_ = replace(self.config or GuardConfig(), false_events=self.false_events)
         self.columns_, self.step_ = recording.columns, recording.step
         self.n_features_in_ = len(recording.columns)
@@ -113,8 +117,8 @@ class Guard:
         at, rows = recording.training_part()
         values = np.asarray(recording.values[at], np.float64)
         ruled, kept = (array[at] for array in self._apply_rules(recording, recording.values))
-        self.levels_, flags, grades = checks.learn(values, rows, self.config_, ruled > 0)
-        flags, grades, ruled = self._combine(flags, grades, ruled, kept)
+        self.levels_, *found = checks.judge(values, rows, self.config_, ruled > 0)
+        flags, grades, ruled = self._combine(*found, ruled, kept)
         fail = grades == FAIL
         self.repair_ = RepairModel.learn(values, fail, rows)
         counts = (np.isfinite(values) & ~fail).sum(0)
@@ -181,7 +185,8 @@ class Guard:
         order = given.order(self.columns_, None)
         values = given.values[:, order]
         ruled, kept = self._apply_rules(given, values)
-        found = checks.judge(values, given.parts(), self.config_, ruled > 0, self.levels_)
+        learnt = self.config_, ruled > 0, self.levels_
+        _, *found = checks.judge(values, given.parts(), *learnt)
         return self._repair_table(given, order, *self._combine(*found, ruled, kept))
 
     def _repair_table(
@@ -269,7 +274,7 @@ class Guard:
         record = {
             "options": [self.window, self.repair],
             "config": asdict(self.config_),
-            "rules": self.rules_.to_dict(),
+            "rules": {"rules": self.rules_.written, "kept": self.rules_.kept},
             "columns": self.columns_,
             "step": self.step_,
             "levels": self.levels_,
@@ -288,17 +293,14 @@ class Guard:
         """
         from sacm.files import read_metadata, read_weights
 
-        return cls.from_file(Path(path), read_weights(Path(path)), read_metadata(Path(path)))
-
-    @classmethod
-    def from_file(cls, path: Path, tensors: Mapping[str, Any], text: Mapping[str, str]) -> Self:
-        """The guard in the tensors and the text that were read from a file."""
+        tensors, text = read_weights(Path(path)), read_metadata(Path(path))
         try:
             record = json.loads(text["guard"])
         except (KeyError, TypeError, ValueError) as error:
             raise SACMError(f"{path} is no saved guard, or is damaged ({error}).") from None
         try:
-            config, rules = GuardConfig(**record["config"]), Rules.from_dict(record["rules"])
+            config, rules = GuardConfig(**record["config"]), Rules.read(record["rules"]["rules"])
+            rules = replace(rules, kept=tuple(map(tuple, record["rules"]["kept"])))
             window, repair = record["options"]
             guard = cls(rules, config.false_events, window, repair, config=config)
             guard.columns_, guard.step_ = tuple(record["columns"]), record["step"]
@@ -312,7 +314,7 @@ class Guard:
             guard.unjudged_ = record["unjudged"]
             guard.window_guard_ = WindowGuard(tensors).eval() if tensors else None
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise other_version_error(path) from None
+            raise SACMError(f"{path} cannot be read: {OTHER_VERSION}.") from None
         return guard
 
 

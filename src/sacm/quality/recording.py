@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -82,21 +83,14 @@ class Recording:
         Raises:
             ArgumentError: The channels or the time step are not those of the training rows.
         """
-        if len(self.columns) != len(columns):
-            raise ArgumentError(
-                f"{self.name} has {len(self.columns)} channels, the training rows had "
-                f"{len(columns)}."
-            )
         unnamed = any(all(n.isdigit() for n in names) for names in (self.columns, columns))
-        if not unnamed and set(self.columns) != set(columns):
+        same = unnamed or set(self.columns) == set(columns)
+        if not same or len(self.columns) != len(columns):
+            here, there = (f"{len(n)} channels ({list_names(n)})" for n in (self.columns, columns))
+            raise ArgumentError(f"{self.name} has {here}, the training rows had {there}.")
+        if self.step and step and abs(self.step / step - 1) > STEP_ROOM:
             raise ArgumentError(
-                f"{self.name} has the columns {list_names(self.columns)}; the training rows had "
-                f"{list_names(columns)}."
-            )
-        here = self.step
-        if here and step and abs(here / step - 1) > STEP_ROOM:
-            raise ArgumentError(
-                f"{self.name} has a row every {here:g} s, the training rows had one every "
+                f"{self.name} has a row every {self.step:g} s, the training rows had one every "
                 f"{step:g} s: bring the rows to this step, or fit a guard for them."
             )
         return np.array([at if unnamed else self.columns.index(c) for at, c in enumerate(columns)])
@@ -120,14 +114,9 @@ def read_recording(
     """
     if isinstance(data, Recording):
         recording = data
-    elif isinstance(data, ForecastingData):
-        recording = _from_forecasting(data)
-    elif isinstance(data, AnomalyData):
-        recording = _from_anomaly(data)
-    elif isinstance(data, ClassificationData):
-        recording = _from_classification(data)
     else:
-        recording = _from_source(data, dict(reading or {}))
+        read = _READERS.get(type(data), partial(_from_source, options=dict(reading or {})))
+        recording = read(data)
     if train is None:
         return recording
     chosen = tuple(segment[_ends(train, len(segment))] for segment in recording.segments)
@@ -167,18 +156,9 @@ def _from_source(data: Any, options: dict[str, Any]) -> Recording:
         # Rows that were averaged into even steps are none of those that came.
         return new if options.get("resample") else _give_back(data, table, new, changed)
 
-    return Recording(
-        name=table.name,
-        values=table.values,
-        columns=table.names,
-        segments=segments,
-        labels=tuple(name for name, *_ in table.series),
-        train=segments,
-        times=table.times,
-        restore=restore,
-        notes=table.notes,
-        understood=table.understood,
-    )
+    labels = tuple(name for name, *_ in table.series)
+    rows = table.name, table.values, table.names, segments, labels, segments, restore, table.times
+    return Recording(*rows, notes=table.notes, understood=table.understood)
 
 
 def _give_back(data: Any, table: Table, new: Array, changed: Array) -> Any:
@@ -236,37 +216,29 @@ def _from_forecasting(data: ForecastingData) -> Recording:
     values = data.values
     if data.observed is not None:
         values = np.where(np.asarray(data.observed) > 0, values, np.float32(np.nan))
-    segments = [segment for segment in data.segments if segment.stop > segment.start]
+    named = {range(s.start, s.stop): s.name for s in data.segments if s.stop > s.start}
     training = data.splits.train
-    ends = [(max(s.start, training.start), min(s.stop, training.stop)) for s in segments]
-    return Recording(
-        name=data.name,
-        values=values,
-        columns=data.columns,
-        segments=tuple(range(segment.start, segment.stop) for segment in segments),
-        labels=tuple(segment.name for segment in segments),
-        train=tuple(range(first, max(first, stop)) for first, stop in ends),
-        times=data.timestamps,
-        restore=lambda new, changed: replace(data, values=_replace(data.values, new, changed)),
-        borders=tuple(end for rows in data.splits for end in (rows.start, rows.stop)),
-        notes=data.notes,
-    )
+    ends = [(max(s.start, training.start), min(s.stop, training.stop)) for s in named]
+    train = tuple(range(first, max(first, stop)) for first, stop in ends)
+
+    def restore(new: Array, changed: Array) -> ForecastingData:
+        return replace(data, values=_replace(data.values, new, changed))
+
+    rows = data.name, values, data.columns, tuple(named), tuple(named.values()), train, restore
+    borders = tuple(end for part in data.splits for end in (part.start, part.stop))
+    return Recording(*rows, data.timestamps, borders, data.notes)
 
 
 def _from_anomaly(data: AnomalyData) -> Recording:
     """The training rows of telemetry."""
-    segments = [segment for segment in data.segments if len(segment.train)]
-    train = tuple(segment.train for segment in segments)
-    return Recording(
-        name=data.name,
-        values=data.train,
-        columns=data.columns or tuple(map(str, range(data.channels))),
-        segments=train,
-        labels=tuple(segment.name for segment in segments),
-        train=train,
-        restore=lambda new, changed: replace(data, train=_replace(data.train, new, changed)),
-        notes=(*data.notes, TEST_KEPT),
-    )
+    named = {segment.train: segment.name for segment in data.segments if len(segment.train)}
+    columns, train = data.columns or tuple(map(str, range(data.channels))), tuple(named)
+
+    def restore(new: Array, changed: Array) -> AnomalyData:
+        return replace(data, train=_replace(data.train, new, changed))
+
+    rows = data.name, data.train, columns, train, tuple(named.values()), train, restore
+    return Recording(*rows, notes=(*data.notes, TEST_KEPT))
 
 
 def _from_classification(data: ClassificationData) -> Recording:
@@ -283,13 +255,15 @@ def _from_classification(data: ClassificationData) -> Recording:
         cases = cases.swapaxes(1, 2)
         return replace(data, X_train=cases[:trained], X_test=cases[trained:])
 
-    return Recording(
-        name=data.name,
-        values=np.concatenate(arrays)[inside],
-        columns=tuple(map(str, range(data.channels))),
-        segments=segments,
-        labels=tuple(f"{('training', 'test')[split]} case {n + 1}" for split, n in numbers),
-        train=tuple(r[: len(r) * (not s)] for r, (s, _) in zip(segments, numbers, strict=True)),
-        restore=restore,
-        notes=data.notes,
-    )
+    values, columns = np.concatenate(arrays)[inside], tuple(map(str, range(data.channels)))
+    labels = tuple(f"{('training', 'test')[split]} case {case + 1}" for split, case in numbers)
+    train = tuple(r[: len(r) * (not s)] for r, (s, _) in zip(segments, numbers, strict=True))
+    rows = data.name, values, columns, segments, labels, train, restore
+    return Recording(*rows, notes=data.notes)
+
+
+_READERS: dict[type, Callable[[Any], Recording]] = {
+    ForecastingData: _from_forecasting,
+    AnomalyData: _from_anomaly,
+    ClassificationData: _from_classification,
+}

@@ -64,8 +64,7 @@ class RepairModel:
         bad = bad | ~np.isfinite(values)
         full = interpolate(np.where(bad, 0.0, values), bad)
         centre, scale = np.median(full, axis=0), robust_scale(full)
-        scaled = (full - centre) / scale
-        part = rows.longest
+        scaled, part = (full - centre) / scale, rows.longest
         season, power = find_season(scaled[part])
         profile = _profile(scaled[part], rows.number[part], season, power)
         scaled = interpolate(scaled - profile[rows.number % max(season, 1)], bad)
@@ -76,27 +75,21 @@ class RepairModel:
         """Values `[T, C]` with what is bad or missing replaced by its conditional mean."""
         bad = bad | ~np.isfinite(values)
         result = np.array(values, np.float64)
-        for at, part in rows.apart():
-            if bad[at].any():
-                result[at] = self._fill(result[at], bad[at], part.number)
+        profile = self.profile[rows.number % max(self.season, 1)]
+        for at in (slice(s.start, s.stop) for s in rows.segments if bad[s.start : s.stop].any()):
+            gone = bad[at]
+            scaled = (np.where(gone, 0.0, result[at]) - self.centre) / self.scale - profile[at]
+            scaled = interpolate(scaled, gone)
+            # No other row changes what is smallest.
+            near = moving_mean(gone.any(1, keepdims=True) * 1.0, 2 * (REACH + 1) + 1)[:, 0] > 0
+            for _ in range(2):  # all channels are filled in turn
+                explained = _explain(scaled, self.related, self.own, self.season)
+                rest = interpolate(scaled - explained, gone)
+                rest[near] = self._least_innovations(rest[near], gone[near])
+                scaled = np.where(gone, rest + explained, scaled)
+            filled = (scaled + profile[at]) * self.scale + self.centre
+            result[at] = np.where(gone, filled, result[at])
         return result
-
-    def _fill(self, values: Array, bad: Array, number: Array) -> Array:
-        profile = self.profile[number % max(self.season, 1)]
-        scaled = (np.where(bad, 0.0, values) - self.centre) / self.scale - profile
-        scaled = interpolate(scaled, bad)
-        # No other row changes what is smallest.
-        near = moving_mean(bad.any(1, keepdims=True).astype(float), 2 * (REACH + 1) + 1)[:, 0] > 0
-        for _ in range(2):  # all channels are filled in turn
-            explained = self._explained(scaled)
-            rest = interpolate(scaled - explained, bad)
-            rest[near] = self._least_innovations(rest[near], bad[near])
-            scaled = np.where(bad, rest + explained, scaled)
-        return np.where(bad, (scaled + profile) * self.scale + self.centre, values)
-
-    def _explained(self, scaled: Array) -> Array:
-        """What related channels and the own season explain of rows `[T, C]` in deviations."""
-        return _explain(scaled, self.related, self.own, self.season)
 
     def residuals(self, values: Array, bad: Array, rows: Rows) -> Array:
         """Signed distance of values `[T, C]` from what all others but the bad ones predict."""
@@ -105,10 +98,10 @@ class RepairModel:
         scaled = (filled - self.centre) / self.scale
         scaled = scaled - self.profile[rows.number % max(self.season, 1)]
         result = np.where(bad, np.nan_to_num(values) - filled, 0.0)
-        for at, part in rows.apart():
-            rest = scaled[at] - self._explained(scaled[at])
-            kernel, apply = self._precision(part.count)
-            left_out = apply(_padded(rest, len(kernel)))[REACH : part.count + REACH]
+        for at in (slice(s.start, s.stop) for s in rows.segments):
+            rest = scaled[at] - _explain(scaled[at], self.related, self.own, self.season)
+            kernel, apply = self._precision(len(rest))
+            left_out = apply(_padded(rest, len(kernel)))[REACH : len(rest) + REACH]
             left_out = left_out / (kernel**2).sum(0) * self.scale
             result[at] = np.where(bad[at], result[at], left_out)
         return result
@@ -124,8 +117,7 @@ class RepairModel:
     def errors_after(self, rows: Array) -> Array:
         """Deviation to expect of repairs `[T, C]` so many rows after the last good value.
 
-        A path that is held at one end leaves it like one that is held at both ends and twice as
-        long.
+        It is that of a gap which is held at both ends and twice as long.
         """
         near = np.searchsorted(DISTANCES, 2 * np.maximum(rows, 1), "right") - 1
         return np.take_along_axis(self.errors, near, 0) * self.scale
@@ -140,11 +132,10 @@ class RepairModel:
         part = slice(part.start, min(part.stop, part.start + Models.fit_rows))
         values, bad = values[part], bad[part] | ~np.isfinite(values[part])
         hidden = hide_stretches(bad.shape, HIDDEN) & ~bad
-        here = Rows([range(len(bad))], [int(rows.number[part.start])])
+        here = Rows([range(len(bad))], rows.number[part.start])
         error = np.abs(self.fill(values, bad | hidden, here) - values) / self.scale
         result = np.ones((len(DISTANCES), bad.shape[1]))
-        for channel in range(bad.shape[1]):
-            at = hidden[:, channel]
+        for channel, at in enumerate(hidden.T):
             distance = _class(bad[:, channel] | at)[at]
             classes, counts = np.unique(distance, return_counts=True)
             classes = classes[counts >= len(DISTANCES)]
@@ -239,6 +230,7 @@ def _beside(scaled: Array, shift: int) -> Array:
 
 
 def _explain(scaled: Array, related: Array, own: Array, season: int) -> Array:
+    """What related channels and the own season explain of rows `[T, C]` in deviations."""
     near, far = _beside(scaled, season), _beside(scaled, 2 * season)
     return scaled @ related.T + near * own[:, 0] + far * own[:, 1]
 
@@ -268,8 +260,8 @@ def _fit_weights(scaled: Array, bad: Array, season: int) -> tuple[Array, Array, 
         carry = np.clip(carry[0], 0.0, Models.largest_carry)
         picked = np.argsort(-strength[channel])[: Models.most_related]
         picked = picked[strength[channel, picked] > Models.least_correlation]
-        columns = np.stack([*scaled[:, picked].T, *(side[:, channel] for side in sides)], 1)
-        columns = np.column_stack([columns, scaled[:, channel]])
+        beside = (array[:, channel] for array in (*sides, scaled))
+        columns = np.column_stack([scaled[:, picked], *beside])
         # Differences with the carry have white residuals, so that least squares is efficient.
         white = (columns - carry * np.vstack([columns[:1], columns[:-1]]))[chosen]
         result = _ridge(white[:, :-1], white[:, -1], weights[:, channel], Models.penalty)
@@ -277,14 +269,9 @@ def _fit_weights(scaled: Array, bad: Array, season: int) -> tuple[Array, Array, 
     rest = scaled - _explain(scaled, related, own, season)
     total = np.concatenate([np.zeros((1, channels)), np.cumsum(rest, 0)])
     at = np.arange(rows)[chosen]
-    means = np.stack(
-        [
-            (total[np.maximum(at - near + 1, 0)] - total[np.maximum(at - far, 0)])
-            / (far - near + 1)
-            for near, far in LAGS
-        ],
-        -1,
-    )
+    ends = [(np.maximum(at - near + 1, 0), np.maximum(at - far, 0)) for near, far in LAGS]
+    widths = [far - near + 1 for near, far in LAGS]
+    means = np.stack([total[last] - total[first] for last, first in ends], -1) / widths
     for channel in range(channels):
         past[channel] = _ridge(means[:, channel], rest[chosen, channel], weights[:, channel])
         past[channel] /= max(1.0, past[channel].sum())

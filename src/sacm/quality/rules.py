@@ -79,7 +79,7 @@ class Rules:
     """Rules as they were written, by pattern, and events to keep."""
 
     written: dict[str, dict[str, Any]] = field(default_factory=dict)
-    kept: tuple[tuple[str, Interval], ...] = ()  # channel and rows of events to keep
+    kept: tuple[tuple[Any, ...], ...] = ()  # channel, first and last row or time as text
     source: str = "rules"  # what errors call them
     lines: dict[tuple[str, ...], int] = field(default_factory=dict)  # of patterns and rules
 
@@ -143,24 +143,12 @@ class Rules:
                 self._refuse(f"matches no channel; channels are {list_names(columns)}", pattern)
             for name in matched:
                 merged[name] |= self._parse(pattern, step)
-        for name, interval in self.kept:
+        for name, *ends in self.kept:
             if name not in merged:
                 raise ArgumentError(f"keep names the channel {name!r}, which is not there.")
-            merged[name]["keep"] = (*merged[name].get("keep", ()), interval)
+            interval = _read_rule("maintenance", [ends], step)
+            merged[name]["keep"] = merged[name].get("keep", ()) + interval
         return [ChannelRules(name, **merged[name]) for name in columns]
-
-    def to_dict(self) -> dict[str, Any]:
-        """What a saved guard keeps; times are written as text."""
-        return {"rules": self.written, "kept": self.kept}
-
-    @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Self:
-        """The rules that `to_dict` described."""
-        kept = [
-            (name, (first, last) if isinstance(first, int) else (_time(first), _time(last)))
-            for name, (first, last) in record["kept"]
-        ]
-        return cls(cls.read(record["rules"]).written, tuple(kept))
 
 
 def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[Any, int]]:
@@ -199,8 +187,10 @@ def _read_rule(key: str, value: Any, step: float | None) -> Any:
     """One rule as `ChannelRules` holds it; a TypeError or ValueError if it is malformed."""
     values = value if isinstance(value, list | tuple) else [value]
     if key == "range":
-        low, high = (None if end is None else _number(end) for end in values)
-        return _ordered(-inf if low is None else low, inf if high is None else high, equal=False)
+        low, high = values
+        low, high = -inf if low is None else _number(low), inf if high is None else _number(high)
+        if low < high:
+            return low, high
     if key == "codes" and values:
         return tuple(map(_number, values))
     if key == "kinds" and values and all(kind in KINDS[1:] for kind in values):
@@ -208,11 +198,12 @@ def _read_rule(key: str, value: Any, step: float | None) -> Any:
     if key == "leave_alone" and isinstance(value, bool):
         return value
     if key == "maintenance":
-        return tuple(
-            _ordered(*(pair if all(isinstance(end, int) for end in pair) else map(_time, pair)))
-            for pair in values
-        )
-    match = _AMOUNT.fullmatch(value)
+        by_row = [all(isinstance(end, int) for end in pair) for pair in values]
+        pairs = [p if row else map(_time, p) for p, row in zip(values, by_row, strict=True)]
+        intervals = tuple((first, last) for first, last in pairs)
+        if all(first <= last for first, last in intervals):
+            return intervals
+    match = _AMOUNT.fullmatch(value)  # a TypeError if it is no text
     if match is None or bool(match[2]) != (key == "max_change") or not float(match[1]) > 0:
         raise ValueError
     amount, seconds = float(match[1]), UNITS.get(match[3])
@@ -229,12 +220,6 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _ordered(first: Any, last: Any, *, equal: bool = True) -> Interval:
-    if not (first < last or (equal and first == last)):
-        raise ValueError
-    return first, last
-
-
 def _time(value: Any) -> np.datetime64:
     time = np.datetime64(str(value).strip().replace(" ", "T"), "ns")
     if isinstance(value, int) or np.isnat(time):
@@ -242,7 +227,7 @@ def _time(value: Any) -> np.datetime64:
     return time
 
 
-def read_kept(source: Any) -> tuple[tuple[str, Interval], ...]:
+def read_kept(source: Any) -> tuple[tuple[Any, ...], ...]:
     """Events of a table that `sacm quality --flags` wrote and whose column `keep` is filled in.
 
     Args:
@@ -284,20 +269,19 @@ def read_kept(source: Any) -> tuple[tuple[str, Interval], ...]:
     refuse(~marks.isin((*_YES, *_NO)), "keep must be yes or empty")
     text = text[marks.isin(_YES)]
     refuse(text["channel"] == "", "channel is empty")
-    rows, times = {}, {}
+    ends = pd.DataFrame({"channel": text["channel"]})
     for key in ("first", "last"):
         refuse(~text[key].str.fullmatch(r"\d+(\.0)?"), f"{key} must be a row number")
-        rows[key] = text[key].astype(float).astype(int)
+        ends[key] = text[key].astype(float).astype(int)
         written = text.get(f"{key}_time", pd.Series("", text.index))
-        times[key] = pd.to_datetime(written, errors="coerce", format="ISO8601")
-        refuse(times[key].isna() & (written != ""), f"{key}_time is no time")
-    refuse(rows["last"] < rows["first"], "last is before first")
-    return tuple(
-        (channel, (row, last) if pd.isna([time, end]).any() else (_time(time), _time(end)))
-        for channel, row, last, time, end in zip(
-            text["channel"], *rows.values(), *times.values(), strict=True
-        )
-    )
+        wrong = pd.to_datetime(written, errors="coerce", format="ISO8601").isna()
+        refuse(wrong & (written != ""), f"{key}_time is no time")
+    refuse(ends["last"] < ends["first"], "last is before first")
+    if {"first_time", "last_time"} <= set(text):
+        timed = (text["first_time"] != "") & (text["last_time"] != "")
+        for key in ("first", "last"):
+            ends[key] = text[f"{key}_time"].where(timed, ends[key])
+    return tuple(ends.itertuples(index=False, name=None))
 
 
 def rows_of_rule(
@@ -367,22 +351,17 @@ def learnt_rules(guard: Guard, quality: Quality) -> str:
     at, _ = quality.recording.training_part()
     normal = np.where(quality.grades == FAIL, np.nan, quality.recording.values)[at]
     for channel, (column, values) in enumerate(zip(guard.columns_, normal.T, strict=True)):
-        codes, limit = guard.levels_.codes[channel], guard.levels_.run_limit[channel]
-        finite = values[np.isfinite(values)]
-        low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
+        finite = np.append(values[np.isfinite(values)], [] if np.isfinite(values).any() else 0.0)
+        low, high = finite.min(), finite.max()
         room = (high - low) * guard.config_.online_range
         change = np.nan_to_num(np.abs(np.diff(values))).max(initial=0.0)
-        name = yaml.safe_dump({column: None}, width=inf).split(": null")[0].strip()
-        lines += ["", f"{name}:"]
-        if room > 0:
-            comment = f"# values were between {low:.6g} and {high:.6g}"
-            lines.append(f"  range: [{low - room:.6g}, {high + room:.6g}]    {comment}")
-        lines.append(f"  # longest_rest: {limit - 1} rows    # longest normal run of equal values")
-        if codes:
-            text = ", ".join(f"{code:.10g}" for code in codes)
-            lines.append(f"  codes: [{text}]    # stand for a gap")
-        if change > 0:
-            lines.append(f"  # max_change: {change:.4g}/row    # largest normal change")
-        if not room > 0 and not codes:
-            lines.append("  leave_alone: false")
+        codes = ", ".join(f"{code:.10g}" for code in guard.levels_.codes[channel])
+        limit, comment = guard.levels_.run_limit[channel] - 1, f"between {low:.6g} and {high:.6g}"
+        ranged = f"  range: [{low - room:.6g}, {high + room:.6g}]    # values were {comment}"
+        lines += ["", yaml.safe_dump({column: None}, width=inf).split(" null")[0].strip()]
+        lines += [ranged] if room > 0 else []
+        lines += [f"  # longest_rest: {limit} rows    # longest normal run of equal values"]
+        lines += [f"  codes: [{codes}]    # stand for a gap"] if codes else []
+        lines += [f"  # max_change: {change:.4g}/row    # largest normal change"] if change else []
+        lines += [] if codes or room > 0 else ["  leave_alone: false"]
     return "\n".join(lines) + "\n"

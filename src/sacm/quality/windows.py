@@ -12,21 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from math import inf
-from numbers import Integral
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sacm.errors import ArgumentError, SACMError
+from sacm.errors import ArgumentError
 from sacm.quality.checks import Levels
 from sacm.quality.config import FAIL, NORMAL_MEDIAN, SMALL, SUSPECT, GuardConfig, Kind, Models
 from sacm.quality.predictor import Rows
 from sacm.quality.rules import ChannelRules
 
 SHORTEST_WINDOW = 5
+OTHER_VERSION = "another version of sacm saved it; fit the guard, or train the run, again"
 GRAIN = 10 * SMALL  # relative distance up to which values are the same
 
 
@@ -72,7 +71,7 @@ class WindowGuard(nn.Module):
     run_limit: Tensor  # [C], rows
     max_change: Tensor  # [C], a row
     alone: Tensor  # [C]: channels of which only gaps are filled
-    _into: Tensor
+    _into: Tensor  # [L C, K]: from z-scores to factors
     _out: Tensor
     _gain: Tensor
 
@@ -80,30 +79,17 @@ class WindowGuard(nn.Module):
         super().__init__()
         for name in BUFFERS:
             if name not in tensors:
-                raise ArgumentError(f"The saved guard lacks the tensor {name!r}.")
+                raise ArgumentError(f"The saved guard lacks the tensor {name!r}: {OTHER_VERSION}.")
             self.register_buffer(name, tensors[name].clone(memory_format=torch.contiguous_format))
         self.length, self.channels = self.lever.shape
         root = (Models.entry_weight / self.spread).sqrt().repeat(self.length).unsqueeze(1)
-        derived = {
-            "_into": self.basis * root,  # from z-scores to factors
-            "_out": (self.basis / root).T,
-            "_gain": 1 / (self.lever * self.size),
-        }
+        gain = 1 / (self.lever * self.size)
+        derived = {"_into": self.basis * root, "_out": (self.basis / root).T, "_gain": gain}
         for name, tensor in derived.items():
             self.register_buffer(name, tensor, persistent=False)
         self._shortest_run = min(int(self.run_limit.min()), self.length)
         self._ruled = bool(torch.isfinite(self.rule_range).any())
         self._limits_change = bool(torch.isfinite(self.max_change).any())
-
-    @classmethod
-    def from_file(cls, path: Path) -> WindowGuard:
-        """Read the tensors that a run has saved."""
-        from sacm.files import read_weights
-
-        try:
-            return cls(read_weights(path)).eval()
-        except ArgumentError:
-            raise other_version_error(path) from None
 
     def forward(self, x: Tensor) -> Tensor:
         """Repair what is a fail in windows `[B, L, C]`, in the units of the training rows.
@@ -135,7 +121,9 @@ class WindowGuard(nn.Module):
             z = ((values - self.mean) / self.scale).float()
             flags = self._certain(values, z, x.dtype)
             grades = (flags > 0).to(torch.uint8) * FAIL
-            z = torch.where(self._outage(flags == Kind.STUCK), z, self._fill(z, flags > 0))
+            filled = self._fill(z, flags > 0)
+            if filled is not z:
+                z = torch.where(self._outage(flags == Kind.STUCK), z, filled)
             if self.basis.shape[1]:
                 z, flags, grades = self._compare(z, flags, grades, repair_all)
             changed = grades >= (SUSPECT if repair_all else FAIL)
@@ -237,16 +225,12 @@ class WindowGuard(nn.Module):
 
     def _too_fast(self, values: Tensor, gone: Tensor) -> Tensor:
         """Values that differ from the last accepted one by more than `max_change` a step."""
-        last, since = torch.zeros_like(values[:, 0]), torch.zeros_like(values[:, 0])
-        started, fast = torch.zeros_like(gone[:, 0]), []
-        for step in range(self.length):
-            here, measured = values[:, step], ~gone[:, step]
+        last, since, fast = values[:, 0], torch.full_like(values[:, 0], inf), []
+        for here, measured in zip(values.unbind(1), (~gone).unbind(1), strict=True):
             since = since + 1
-            broken = measured & started & ((here - last).abs() > self.max_change * since)
-            taken = measured & ~broken
+            fast.append(measured & ((here - last).abs() > self.max_change * since))
+            taken = measured & ~fast[-1]
             last, since = torch.where(taken, here, last), torch.where(taken, 0.0, since)
-            started = started | taken
-            fast.append(broken)
         return torch.stack(fast, 1)
 
     def _stuck(self, z: Tensor, gone: Tensor, dtype: torch.dtype) -> Tensor:
@@ -305,22 +289,10 @@ class WindowGuard(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> WindowGuard:
         """Follow a move to another device; a cast to another precision changes nothing."""
-
-        def move(tensor: Tensor) -> Tensor:
-            return tensor.to(fn(torch.empty(0, dtype=tensor.dtype, device=tensor.device)).device)
-
-        return super()._apply(move, recurse)
+        return super()._apply(lambda tensor: tensor.to(fn(tensor[:0]).device), recurse)
 
 
 BUFFERS = tuple(name for name in WindowGuard.__annotations__ if not name.startswith("_"))
-
-
-def other_version_error(path: str | Path) -> SACMError:
-    """The error for a file that is whole, but holds what this version does not understand."""
-    return SACMError(
-        f"{path} was saved by another version of sacm, which this one cannot read: fit the guard, "
-        "or train the run, again."
-    )
 
 
 def tracing() -> bool:
@@ -374,15 +346,6 @@ def _bridge(residual: Tensor, bad: Tensor, carry: Tensor) -> Tensor:
     return (left * (1 - right**2) * left_value + right * (1 - left**2) * right_value) / total
 
 
-def check_length(length: Any) -> None:
-    """Refuse a number of steps that no window guard can be fitted for."""
-    whole = isinstance(length, Integral) and not isinstance(length, bool)
-    if not whole or int(length) < SHORTEST_WINDOW:
-        raise ArgumentError(
-            f"window must be a number of at least {SHORTEST_WINDOW} rows, or None, got {length!r}."
-        )
-
-
 @torch.no_grad()
 def fit_window_guard(
     repaired: np.ndarray,
@@ -396,41 +359,11 @@ def fit_window_guard(
 
     Few rows teach only limits and runs.
     """
-    channels = len(rules)
-    tensors = _limit_tensors(repaired, length, rules, levels, config) | {
-        "basis": torch.zeros(length * channels, 0),
-        "spread": torch.ones(channels),
-        "carry": torch.full((channels,), Models.largest_carry),
-        "lever": torch.ones(length, channels),
-        "size": torch.ones(length, channels),
-        "cuts": torch.full((2, 2, channels), inf),
-    }
-    z = ((torch.from_numpy(repaired) - tensors["mean"]) / tensors["scale"]).float()
-    ranges = [torch.arange(s.start, s.stop - length + 1) for s in rows.segments if len(s) >= length]
-    starts = torch.cat([*ranges, torch.zeros(0, dtype=torch.long)])
-    # A shorter window is no example of what comes next.
-    if rows.count < Models.fewest_windows * length or len(starts) < 2:
-        return WindowGuard(tensors).eval()
-    most = max(Models.fewest_windows, Models.most_entries // (length * channels))
-    stride = max(1, len(starts) // min(Models.most_windows, most))
-    windows = z[starts[::stride, None] + torch.arange(length)]  # [N, L, C]
-    guard = WindowGuard(tensors | _gaussian(windows))
-    return guard._with(**_sizes_and_cuts(guard, windows, config))
-
-
-def _limit_tensors(
-    repaired: np.ndarray,
-    length: int,
-    rules: Sequence[ChannelRules],
-    levels: Levels,
-    config: GuardConfig,
-) -> dict[str, Tensor]:
-    """Buffers of units, limits, codes and rules."""
     mean, scale = repaired.mean(0), repaired.std(0)
     scale = np.where(scale > 0, scale, 1.0)
     z = (repaired - mean) / scale
     room = np.maximum(np.ptp(z, 0), 1.0) * config.online_range
-    ranges = np.array([rule.range for rule in rules]).T
+    ranges, channels = np.array([rule.range for rule in rules]).T, len(rules)
     rests, runs = [], []
     for channel, rule in enumerate(rules):
         run, rest = int(levels.run_limit[channel]), np.array(levels.rests[channel])
@@ -449,19 +382,26 @@ def _limit_tensors(
         "codes": _table([[*c, *rule.codes] for c, rule in zip(levels.codes, rules, strict=True)]),
         "rests": _table(rests),
         "max_change": [rule.max_change for rule in rules],
+        "basis": np.zeros((length * channels, 0)),
+        "spread": np.ones(channels),
+        "carry": np.full(channels, Models.largest_carry),
+        "lever": np.ones((length, channels)),
+        "size": np.ones((length, channels)),
+        "cuts": np.full((2, 2, channels), inf),
     }
     tensors = {name: torch.as_tensor(np.asarray(a)).float() for name, a in arrays.items()}
-    alone = torch.tensor([rule.leave_alone for rule in rules])
-    return {**tensors, "alone": alone, "run_limit": torch.tensor(runs)}
-
-
-def _table(values: Sequence[Any]) -> np.ndarray:
-    """Some numbers for each of C channels as `[n, C]`, NaN where there are fewer."""
-    return np.array(list(zip_longest(*values, fillvalue=np.nan)), float).reshape(-1, len(values))
-
-
-def _sizes_and_cuts(guard: WindowGuard, windows: Tensor, config: GuardConfig) -> dict[str, Tensor]:
-    """Usual sizes of residuals in training windows, and the cuts that these windows keep."""
+    tensors["alone"] = torch.tensor([rule.leave_alone for rule in rules])
+    tensors["run_limit"] = torch.tensor(runs)
+    places = [torch.arange(s.start, s.stop - length + 1) for s in rows.segments if len(s) >= length]
+    starts = torch.cat([*places, torch.zeros(0, dtype=torch.long)])
+    # A shorter window is no example of what comes next.
+    if rows.count < Models.fewest_windows * length or len(starts) < 2:
+        return WindowGuard(tensors).eval()
+    most = max(Models.fewest_windows, Models.most_entries // (length * channels))
+    stride = max(1, len(starts) // min(Models.most_windows, most))
+    scaled = ((torch.from_numpy(repaired) - tensors["mean"]) / tensors["scale"]).float()
+    windows = scaled[starts[::stride, None] + torch.arange(length)]  # [N, L, C]
+    guard = WindowGuard(tensors | _gaussian(windows))
     sample = windows[:: max(1, 2 * len(windows) // Models.most_windows)]
     residual = torch.cat([guard.residuals(part) for part in sample.split(Models.batch)])
     size = residual.median(0).values.clamp_min(SMALL)
@@ -469,7 +409,12 @@ def _sizes_and_cuts(guard: WindowGuard, windows: Tensor, config: GuardConfig) ->
     single = _upper((residual / shared.unsqueeze(1)).flatten(0, 1), config.false_rate)
     cuts = torch.stack([single, _upper(middle, config.suspect_rate)])
     factors = torch.tensor([config.online_suspect, config.online_fail]).view(2, 1, 1)
-    return {"size": size, "cuts": cuts * factors}
+    return guard._with(size=size, cuts=cuts * factors)
+
+
+def _table(values: Sequence[Any]) -> np.ndarray:
+    """Some numbers for each of C channels as `[n, C]`, NaN where there are fewer."""
+    return np.array(list(zip_longest(*values, fillvalue=np.nan)), float).reshape(-1, len(values))
 
 
 def _upper(values: Tensor, share: float) -> Tensor:

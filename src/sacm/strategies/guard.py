@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,18 +62,18 @@ class GuardStrategy(Strategy):
         module = scaled_module(guard, repaired, window) if windows else None
         note = (f"{share:.2%} of the training values are broken and were repaired.",)
         filled, _, notes, *_ = super().prepare(repaired, window=window)
-        fitted = FittedGuard(**vars(self), source=guard, module=module)
+        fitted = FittedGuard(**vars(self), guard=guard, module=module)
         return Prepared(filled, fitted, (*(note if share else ()), *notes))
 
     def load(self, folder: Path) -> Strategy:
         """The strategy as a run has fitted it."""
-        from sacm.files import read_metadata, read_weights
+        from sacm.files import read_weights
+        from sacm.quality.guard import Guard
         from sacm.quality.windows import WindowGuard
 
-        path, windows = folder / _GUARD, folder / _WINDOWS
-        source = path, read_weights(path), read_metadata(path)
-        module = WindowGuard.from_file(windows) if windows.exists() else None
-        return FittedGuard(**vars(self), source=source, module=module)
+        windows = folder / _WINDOWS
+        module = WindowGuard(read_weights(windows)).eval() if windows.exists() else None
+        return FittedGuard(**vars(self), guard=Guard.load(folder / _GUARD), module=module)
 
 
 @dataclass(frozen=True)
@@ -82,19 +81,12 @@ class FittedGuard(GuardStrategy):
     """The strategy with what it learnt from training rows.
 
     Attributes:
-        source: The guard of tables, or its file as it was read: windows do not need it.
+        guard: The guard of tables.
         module: For z-scored windows of forecasting; None for other tasks and very short windows.
     """
 
-    source: Any = None
+    guard: Guard = None  # type: ignore[assignment]  # fields above have defaults
     module: WindowGuard | None = None
-
-    @cached_property
-    def guard(self) -> Guard:
-        """The guard of tables."""
-        from sacm.quality.guard import Guard
-
-        return Guard.from_file(*self.source) if isinstance(self.source, tuple) else self.source
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Repair cases one by one; series are repaired window by window, telemetry never."""
@@ -119,7 +111,7 @@ class FittedGuard(GuardStrategy):
         guard = self.guard.with_rules(rules, keep)
         alone = [r.leave_alone or bool(keep and r.keep) for r in guard.channel_rules_]
         module = self.module and self.module.leave_alone(torch.tensor(alone))
-        return replace(self, rules=str(rules or self.rules), source=guard, module=module)
+        return replace(self, rules=str(rules or self.rules), guard=guard, module=module)
 
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         """Windows `[B, L, C]` with what is broken in them repaired; training rows are already."""
