@@ -58,7 +58,7 @@ CASES = [
         tiny(Forecaster, input_len=12, horizon=4),
         lambda channels=CHANNELS: (waves(channels=channels),),
         lambda estimator, arguments: estimator.predict(arguments[0]),
-        ("predict", "predict_interval", "evaluate", "score"),
+        ("predict", "predict_interval", "evaluate"),
     ),
     Case(
         tiny(Classifier),
@@ -70,7 +70,7 @@ CASES = [
         tiny(AnomalyDetector, input_len=12),
         lambda channels=CHANNELS: (waves(channels=channels),),
         lambda estimator, arguments: estimator.anomaly_scores(arguments[0]),
-        ("predict", "anomaly_scores", "score_samples", "decision_function"),
+        ("predict", "anomaly_scores", "decision_function"),
     ),
 ]
 every_estimator = pytest.mark.parametrize("case", CASES, ids=str)

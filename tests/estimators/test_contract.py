@@ -145,7 +145,7 @@ def test_failed_save_leaves_the_old_one(fitted: tuple[Case, object], tmp_path: P
     case, estimator = fitted
     estimator.save(tmp_path / "saved")
     unwritable = copy.deepcopy(estimator).set_params(overrides={"width": object()})
-    with pytest.raises(ArgumentError, match=r"the parameter overrides=.* cannot be saved"):
+    with pytest.raises(ArgumentError, match="a parameter is no plain value"):
         unwritable.save(tmp_path / "saved")
     unwritable = copy.deepcopy(estimator)
     unwritable.history_ = [{"epoch": float("nan")}]  # which JSON has no word for

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from inspect import Parameter, Signature, getdoc
-from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -37,10 +35,6 @@ _BESIDE_SETTINGS: dict[str, tuple[Any, str]] = {
 }
 
 
-# How data are read comes last.
-_ORDER = [name for name in RunSettings.model_fields if name not in READING] + list(READING)
-
-
 class NotFittedError(ArgumentError, sklearn.exceptions.NotFittedError):
     """Something was asked of an estimator that has not been fitted."""
 
@@ -66,30 +60,30 @@ class Estimator(BaseEstimator):
     _without: ClassVar[tuple[str, ...]] = ()  # settings that are no parameters
     _added: ClassVar[Mapping[str, tuple[Any, str]]] = {}  # further parameters: default and help
 
+    accelerator: str
     folder: str | Path | None
     overrides: dict[str, Any] | None
     strategy: str
+    verbose: bool
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         task = get_task(cls._task)
         skipped = {*_NO_PARAMETERS, *task.unused, *cls._without}
-        names = sorted(RunSettings.model_fields.keys() - skipped, key=_ORDER.index)
-        fields = [RunSettings.model_fields[name] for name in names]
-        helps = {n: (f.default, f.description) for n, f in zip(names, fields, strict=True)}
+        # How data are read comes last.
+        fields = sorted(RunSettings.model_fields.items(), key=lambda item: item[0] in READING)
+        helps = {n: (f.default, f.description) for n, f in fields if n not in skipped}
         helps |= {**cls._added, **_BESIDE_SETTINGS}
         defaults = {name: default for name, (default, _) in helps.items()}
         defaults["strategy"] = task.default_strategy
         if cls._task != "forecasting":  # where candidates compete
             defaults["backbone"] = task.default_backbone
         first, rest = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
-        signature = Signature(
-            [
-                Parameter("self", first),
-                Parameter("backbone", first, default=defaults.pop("backbone")),
-                *(Parameter(name, rest, default=value) for name, value in defaults.items()),
-            ]
-        )
+        parameters = [
+            Parameter(name, first if name == "backbone" else rest, default=defaults[name])
+            for name in sorted(defaults, key=lambda name: name != "backbone")
+        ]
+        signature = Signature([Parameter("self", first), *parameters])
 
         def store(self: Estimator, *arguments: Any, **named: Any) -> None:
             bound = signature.bind(self, *arguments, **named)
@@ -111,14 +105,11 @@ class Estimator(BaseEstimator):
         given = self.get_params(deep=False).items()
         values = {key: value for key, value in given if key in RunSettings.model_fields}
         values |= {"task": self._task, "data": name, "overrides": self.overrides or {}, **others}
-        return make_settings(**{key: _to_json_value(value) for key, value in values.items()})
+        return make_settings(**_plain(values))
 
     def _train(self, settings: RunSettings, data: Any) -> None:
         """Train on a data container and keep the outcome."""
-        parameters = self.get_params(deep=False)
-        hardware = Hardware(
-            accelerator=parameters["accelerator"], show_progress=parameters["verbose"]
-        )
+        hardware = Hardware(accelerator=self.accelerator, show_progress=self.verbose)
         with _own_randomness(), tempfile.TemporaryDirectory(prefix="sacm-") as temporary:
             folder = Path(self.folder or temporary)
             run = train(settings, folder=folder, hardware=hardware, data=data)
@@ -132,13 +123,12 @@ class Estimator(BaseEstimator):
         self.model_, self.settings_ = predictor.network, predictor.settings
         self.scaler_, self.n_features_in_ = predictor.scaler, predictor.shape.channels
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether `fit` has been called."""
-        return hasattr(self, "model_")
-
-    def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
+    @property
+    def _fitted(self) -> Predictor:
+        """The trained network."""
+        if not hasattr(self, "predictor_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit first.")
+        return self.predictor_
 
     def save(self, path: str | Path) -> None:
         """Write a folder of JSON and safetensors, whole or not at all.
@@ -146,19 +136,22 @@ class Estimator(BaseEstimator):
         `Predictor.load` takes it too: it has the files of a run, and one more. The training data
         are not in it.
         """
-        self._check_fitted()
-        parameters = {}
-        for name, value in self.get_params(deep=False).items():
-            try:
-                parameters[name] = _to_json_value(value)
-                json.dumps(parameters[name], allow_nan=False)
-            except (TypeError, ValueError):
-                raise ArgumentError(f"the parameter {name}={value!r} cannot be saved.") from None
-        record = {"kind": type(self).__name__, "parameters": parameters}
-        record |= {"history": self.history_, "notes": list(self.notes_)}
-        with _new_folder(Path(path)) as fresh:
-            self.predictor_.save(fresh)
-            write_json(fresh / _RECORD, record)
+        predictor, path = self._fitted, Path(path)
+        record = {"kind": type(self).__name__, "parameters": _plain(self.get_params(deep=False))}
+        if path.exists() and not (path / _RECORD).is_file():
+            raise ArgumentError(f"{path} exists and is no saved estimator: choose another place.")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            holder = tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.")
+        except OSError as error:
+            raise ArgumentError(f"{path} cannot be written ({error.strerror}).") from error
+        with holder:
+            fresh = Path(holder.name) / "new"
+            predictor.save(fresh)
+            write_json(fresh / _RECORD, {**record, "history": self.history_, "notes": self.notes_})
+            if path.exists():
+                path.rename(fresh.with_name("old"))
+            fresh.rename(path)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -168,76 +161,39 @@ class Estimator(BaseEstimator):
             raise ArgumentError(f"{path} is not a saved estimator: it holds no {_RECORD}.")
         record = read_json(folder / _RECORD)
         try:
-            if record["kind"] != cls.__name__:
-                kind = record["kind"]
-                raise ArgumentError(f"{path} holds a {kind}: load it with sacm.{kind}.load.")
-            estimator = cls(**record["parameters"])
-            with _own_randomness():
-                estimator._adopt(Predictor.load(folder))
-            estimator.history_, estimator.notes_ = record["history"], tuple(record["notes"])
-        except ArgumentError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise ArgumentError(
-                f"{path} is damaged or lacks a file: save the estimator again."
-            ) from None
+            kind, parameters = record["kind"], record["parameters"]
+            history, notes = record["history"], tuple(record["notes"])
+        except (KeyError, TypeError):
+            raise ArgumentError(f"{path} is damaged: save the estimator again.") from None
+        if kind != cls.__name__:
+            raise ArgumentError(f"{path} holds a {kind}: load it with sacm.{kind}.load.")
+        estimator = cls(**parameters)
+        with _own_randomness():
+            estimator._adopt(Predictor.load(folder))
+        estimator.history_, estimator.notes_ = history, notes
         return estimator
 
 
-def check_share(name: str, value: Any) -> None:
-    """Refuse what is no number between 0 and 1."""
-    if not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise ArgumentError(f"{name} must be between 0 and 1, got {value!r}.")
-
-
-def like_rows(values: np.ndarray, data: Any, name: Any) -> Any:
-    """Give values for the rows of a frame as a series or frame like it; else as they are.
-
-    Args:
-        values: `[T]` become a series, `[T, K]` a frame.
-        data: What was asked about.
-        name: The name of the series, or those of the K columns.
-    """
-    kind = type(data).__module__.partition(".")[0]
-    if kind not in ("pandas", "polars") or len(data) != len(values):
+def like_rows(values: np.ndarray, data: Any, name: str) -> Any:
+    """Values `[T]` for the rows of a pandas frame as a series with its index; else as they are."""
+    if not hasattr(data, "iloc") or len(data) != len(values):
         return values
-    if kind == "polars":
-        import polars as pl
-
-        return pl.Series(name, values) if values.ndim == 1 else pl.DataFrame(values, name)
     import pandas as pd
 
-    if values.ndim == 1:
-        return pd.Series(values, index=data.index, name=name)
-    return pd.DataFrame(values, index=data.index, columns=name)
+    return pd.Series(values, index=data.index, name=name)
 
 
-def _to_json_value(value: Any) -> Any:
-    """A parameter as JSON can hold it."""
-    if isinstance(value, Mapping):
-        return {key: _to_json_value(inner) for key, inner in value.items()}
-    if isinstance(value, Path):
-        return str(value)
-    return value.tolist() if hasattr(value, "tolist") else value  # NumPy, pandas
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON can hold them; arrays are lists and paths text."""
 
+    def convert(value: Any) -> Any:
+        return str(value) if isinstance(value, Path) else value.tolist()
 
-@contextmanager
-def _new_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, which takes the place of `path`, or of an older save there, once filled."""
-    if path.exists() and not (path / _RECORD).is_file():
-        raise ArgumentError(f"{path} exists and is no saved estimator: choose another place.")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
-    except OSError as error:
-        raise ArgumentError(f"{path} cannot be written ({error.strerror}).") from error
-    try:
-        yield temporary / "new"
-        if path.exists():
-            path.rename(temporary / "old")
-        (temporary / "new").rename(path)
-    finally:
-        shutil.rmtree(temporary)
+        plain: dict[str, Any] = json.loads(json.dumps(values, default=convert, allow_nan=False))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ArgumentError(f"a parameter is no plain value: {error}.") from None
+    return plain
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
 from sacm.data.cases import classification_data
@@ -24,8 +25,8 @@ class Classifier(ClassifierMixin, Estimator):
 
     `X` is an array `[N, C, L]` or `[N, L]` (NaN after the end of shorter cases) or a list of arrays
     `[C, L_i]`. A fifth of the training cases chooses the epoch; new cases are cut or padded to the
-    longest training case. A frame holds one case of one channel a row and is answered with a series
-    or frame that has its index. `strategy="labels"` finds and repairs wrong labels.
+    longest training case. A frame holds one case of one channel a row; its labels have its index.
+    `strategy="labels"` finds and repairs wrong labels.
 
     See `Estimator` for the attributes of a fitted one; `classes_` are the labels as given, sorted.
 
@@ -55,30 +56,24 @@ class Classifier(ClassifierMixin, Estimator):
         super()._adopt(predictor)
         self.classes_ = np.array(predictor.shape.classes)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities `[N, K]` in the order of `classes_`."""
-        return like_rows(self._probabilities(X), X, self.classes_.tolist())
+        return case_probabilities(self._fitted, _check_cases(X))
 
     def predict(self, X: Any) -> Any:
         """Labels `[N]`."""
-        best = self._probabilities(X).argmax(axis=1)
+        best = self.predict_proba(X).argmax(axis=1)
         return like_rows(self.classes_[best], X, "class")
 
     def evaluate(self, X: Any, y: Any) -> dict[str, float | None]:
         """Accuracy, balanced accuracy, macro F1 and negative log-likelihood."""
-        self._check_fitted()
-        labels = _as_labels(y)
+        predictor, labels = self._fitted, np.asarray(y)
         unknown = labels[~np.isin(labels, self.classes_)].tolist()
         if unknown:
             raise DataError(f"label {unknown[0]!r} is not among the classes that were trained on.")
         codes = np.searchsorted(self.classes_, labels)
-        windows = case_windows(self.predictor_, _check_cases(X), codes)
-        logits = case_logits(self.predictor_, windows)
+        logits = case_logits(predictor, case_windows(predictor, _check_cases(X), codes))
         return measure_classes(logits, torch.from_numpy(codes)).row()
-
-    def _probabilities(self, X: Any) -> np.ndarray:
-        self._check_fitted()
-        return case_probabilities(self.predictor_, _check_cases(X))
 
     def __sklearn_tags__(self) -> Any:
         """NaN is allowed: it ends a case or is a gap in it. Cases may have several channels."""
@@ -87,26 +82,17 @@ class Classifier(ClassifierMixin, Estimator):
         return tags
 
 
-def _as_labels(y: Any) -> np.ndarray:
-    """Labels as an array `[N]`."""
+def _check_labels(y: Any) -> np.ndarray:
+    """Labels `[N]` of at least two classes, all numbers or all text."""
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ArgumentError(f"labels y must be [N], got {list(labels.shape)}.")
-    return labels
-
-
-def _check_labels(y: Any) -> np.ndarray:
-    """Labels `[N]` of at least two classes, all numbers or all text."""
-    labels = _as_labels(y)
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise DataError(f"label {int(np.argmin(np.isfinite(labels))) + 1} of y is missing.")
-    fractions = labels.dtype.kind == "f" and (labels != np.floor(labels)).any()
-    if fractions and len(np.unique(labels)) > max(2, len(labels) // 2):
-        raise DataError("Unknown label type: continuous. Labels y must name classes.")
     try:
+        with np.errstate(invalid="ignore"):  # missing labels are refused in words
+            check_classification_targets(labels)
         classes = np.unique(labels)
-    except TypeError:
-        raise DataError("labels y must be of one type: all numbers or all text.") from None
+    except (TypeError, ValueError) as error:
+        raise DataError(f"labels y must name classes, all numbers or all text: {error}") from None
     if len(classes) < 2:
         raise DataError(f"all {len(labels)} cases have the same label (1 class): two are needed.")
     return labels

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-
 from sacm.errors import ArgumentError
-from sacm.estimators.base import Estimator, check_share
+from sacm.estimators.base import Estimator
 from sacm.inference.forecast import Forecast, forecast_data, read_series
-from sacm.inference.predictor import Predictor, warn
+from sacm.inference.predictor import warn
 from sacm.settings import RunSettings
 from sacm.tasks import let_compete
 from sacm.tasks.calibration import MAX_REPAIRED
@@ -26,9 +24,9 @@ class Interval(NamedTuple):
 class Forecaster(Estimator):
     """Forecasts the next `horizon` steps of rows `[T, C]`, in their own units.
 
-    Data are pandas or polars frames, wide (times and channels) or long (`unique_id, ds, y`), arrays
-    or tensors `[T, C]` or `[T]`, or files; forecasts come back in the same form, with the times
-    that follow. Parameters have the names and the defaults of `sacm train forecasting`.
+    Data are pandas frames, wide (times and channels) or long (`unique_id, ds, y`), arrays or
+    tensors `[T, C]` or `[T]`, or files; forecasts come back in the same form, with the times that
+    follow. Parameters have the names and the defaults of `sacm train forecasting`.
 
     Without a `backbone` candidates compete within `time_limit`, on original and on repaired rows,
     and the best or their mean is taken; but PatchTST if a setting of one network, such as `epochs`,
@@ -98,33 +96,19 @@ class Forecaster(Estimator):
         `sacm predict --coverage` and `Predictor.predict(intervals=[coverage])`. The probability
         holds if the future resembles these windows. Arguments as for `predict`.
         """
-        check_share("coverage", coverage)
         forecast = self._forecast(history, intervals=[coverage], max_repaired=max_repaired)
         return Interval(*map(forecast.give, forecast.bounds.values()))
 
     def evaluate(self, test: Any) -> dict[str, float | None]:
         """Errors over every window of `test`: `mae`, `mse` (z-scored), `mae_raw`, `mse_raw`."""
-        self._check_fitted()
-        return self.predictor_.evaluate(test).row
-
-    def score(self, test: Any, y: None = None) -> float:
-        """Minus the mean absolute error in z-scored units: higher is better."""
-        error = self.evaluate(test)["mae"]
-        assert error is not None
-        return -error
+        return self._fitted.evaluate(test).row
 
     def _forecast(self, history: Any, **options: Any) -> Forecast:
-        self._check_fitted()
-        start, known = history, tuple[str, ...]()
+        predictor, known = self._fitted, tuple[str, ...]()
         if history is None:
             if not hasattr(self, "_data"):
                 raise ArgumentError("a loaded forecaster holds no rows: give it the last ones.")
-            start, known = self._data, self._data.notes
-        forecast = forecast_data(self.predictor_, start, **options)
+            history, known = self._data, self._data.notes
+        forecast = forecast_data(predictor, history, **options)
         warn(note for note in forecast.notes if note not in known)
         return forecast
-
-    def _adopt(self, predictor: Predictor) -> None:
-        super()._adopt(predictor)
-        names = predictor.shape.columns or map(str, range(predictor.shape.channels))
-        self.feature_names_in_ = np.array(list(names), dtype=object)
