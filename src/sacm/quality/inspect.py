@@ -10,7 +10,6 @@ import numpy as np
 from sacm.data.datasets import AnyData, ForecastingData
 from sacm.quality.guard import Guard
 from sacm.quality.recording import read_recording
-from sacm.quality.result import Quality
 
 
 def inspect(
@@ -22,7 +21,8 @@ def inspect(
     repair: str = "fail",
     keep: Any = None,
     time: str | None = None,
-) -> Quality:
+    y: Any = None,
+) -> Any:
     """Find broken and unusual values, and what they probably were.
 
     Fail values are broken and repaired; suspect values are unusual, may be real, and stay.
@@ -38,6 +38,11 @@ def inspect(
         keep: Events that stay as measured: a table that `to_frame` or `--flags` wrote, with its
             column `keep` filled in.
         time: The time column of a frame or file, where it is not found by itself.
+        y: Labels `[N]` of cases `[N, C, L]`: they are judged instead of the values, and `keep`
+            holds positions of cases whose label is right.
+
+    Returns:
+        A `Quality`; with labels a `LabelQuality` of `sacm.quality.labels`.
 
     Raises:
         DataError: The data cannot be read.
@@ -51,6 +56,10 @@ def inspect(
         >>> [event.kind for event in inspect(rows).events]
         ['stuck']
     """
+    if y is not None:
+        from sacm.quality.labels import find_wrong_labels
+
+        return find_wrong_labels(data, y, keep=() if keep is None else keep)
     recording = read_recording(data, train, reading={} if time is None else {"time": time})
     return Guard(rules, false_events, None, repair, keep).inspect(recording)
 
