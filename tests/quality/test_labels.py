@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import sacm
 from sacm.errors import ArgumentError, DataError
 from sacm.quality import labels
 from sacm.quality.label_model import divide
