@@ -149,7 +149,7 @@ def test_forecasting_errors():
     data = forecasting_data(np.arange(100, dtype=np.float32))
     with pytest.raises(DataError, match=r"train split have 70 rows .* need 69 \+ 3 = 72"):
         forecasting_windows(data, input_len=69, horizon=3)
-    with pytest.raises(ArgumentError, match="horizon must be at least 1, got 0"):
+    with pytest.raises(ArgumentError, match="horizon and strides must be at least 1"):
         forecasting_windows(data, input_len=4, horizon=0)
     with pytest.raises(ArgumentError, match="no timestamps"):
         forecasting_windows(data, input_len=4, horizon=2, stamps=True)

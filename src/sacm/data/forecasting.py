@@ -18,7 +18,6 @@ from sacm.settings import ReadOptions
 
 FEWEST_ROWS = 3
 ALL_ROWS = (1.0, 0.0, 0.0)  # shares that put every row in the first split
-FEWEST_FLOAT_STEPS = 16  # of float32 that a column should span
 
 
 def forecasting_data(
@@ -76,67 +75,50 @@ def series_data(
     longest = max(stop - start for _, start, stop in table.series)
     if longest < FEWEST_ROWS and ratios != ALL_ROWS:
         raise DataError(f"{table.where} has {longest} rows: too few to train and test on.")
-    covariates, ahead = None, None
-    understood = table.understood
+    covariates, ahead, understood = None, None, list(table.understood)
     if beside:
         table, covariates, ahead = separate(table, roles, target)
-        understood += tuple(
-            f"{k} covariates (--{k}): {', '.join(v)}" for k, v in roles.items() if v
-        )
+        understood += [f"{k} covariates (--{k}): {', '.join(v)}" for k, v in roles.items() if v]
     if ahead:
         rows = max(map(len, ahead.values()))
-        understood += (f"rows beyond the last value to forecast from: {rows:,}",)
-    arrays = _arrange(table, ratios, covariates, join=join and not beside)
-    values = arrays["values"]
-    arrays["values"] = np.ascontiguousarray(values, dtype=np.float32)
-    form = replace(table.form, rows=len(values))
-    notes = [*table.notes, *_coarse_note(values, arrays["columns"])]
-    if len(arrays["segments"]) < 2:
-        notes += _late_notes(values, arrays["columns"], arrays["timestamps"])
-    data = ForecastingData(
-        name=table.name,
-        **arrays,
-        frequency=table.step,
-        notes=tuple(notes),
-        understood=understood,
-        reach_back=True,
-        ahead=ahead,
-        form=form,
-        **roles,
-    )
-    if len(data.last_rows(1)) > 1 and options.scaling != "shared":
-        data = replace(data, scaling="series")
-    return choose_target(_check_training_rows(data, target), target)
-
-
-def _arrange(
-    table: Table, ratios: tuple[float, ...], covariates: np.ndarray | None, *, join: bool
-) -> dict[str, Any]:
-    """Rows, times and splits: series side by side, or all training parts, then validation, test."""
+        understood.append(f"rows beyond the last value to forecast from: {rows:,}")
     values, times, columns = table.values, table.times, table.names
     segments = table.series if table.form.long else ()
     splits = [split_by_ratio(stop - start, ratios) for _, start, stop in table.series]
     borders = splits[0]
-    if covariates is not None:
-        covariates = covariates.astype(np.float32)
-    if len(table.series) > 1 and join and _share_times(table):
-        parts = [slice(start, stop) for _, start, stop in table.series]
-        values = np.stack([values[part, 0] for part in parts], axis=1)
-        times = None if times is None else times[parts[0]]
-        columns, segments = tuple(name for name, *_ in table.series), ()
-    elif len(table.series) > 1:
+    if len(table.series) > 1:
         order, segments, borders = split_major(table.series, splits)
+        if join and not beside and _share_times(table):
+            parts = [slice(start, stop) for _, start, stop in table.series]
+            values = np.stack([values[part, 0] for part in parts], axis=1)
+            columns, segments = tuple(name for name, *_ in table.series), ()
+            order, borders = np.arange(len(values)), splits[0]
+        elif covariates is not None:
+            covariates = covariates[order]
         values = values[order]
         times = None if times is None else times[order]
-        covariates = None if covariates is None else covariates[order]
-    return {
-        "values": values,
-        "columns": columns,
-        "splits": borders,
-        "timestamps": times,
-        "segments": segments,
-        "covariates": covariates,
-    }
+    notes = list(table.notes)
+    if len(segments) < 2:
+        notes += _late_notes(values, columns, times)
+    data = ForecastingData(
+        name=table.name,
+        values=np.ascontiguousarray(values, dtype=np.float32),
+        columns=columns,
+        splits=borders,
+        timestamps=times,
+        segments=segments,
+        covariates=None if covariates is None else covariates.astype(np.float32),
+        frequency=table.step,
+        notes=tuple(notes),
+        understood=tuple(understood),
+        reach_back=True,
+        ahead=ahead,
+        form=replace(table.form, rows=len(values)),
+        **roles,
+    )
+    if len(data.last_rows(1)) > 1 and options.scaling != "shared":
+        data = replace(data, scaling="series")
+    return _choose_target(_check_training_rows(data, target), target)
 
 
 def _share_times(table: Table) -> bool:
@@ -154,9 +136,9 @@ def _check_training_rows(data: ForecastingData, target: Sequence[str]) -> Foreca
     train = data.values[data.splits.train.start : data.splits.train.stop]
     if not len(train):
         return data
-    flat = np.flatnonzero(np.fmin.reduce(train, axis=0) == np.fmax.reduce(train, axis=0))
-    if len(flat):
-        named = some([repr(data.columns[place]) for place in flat])
+    flat = np.fmin.reduce(train, axis=0) == np.fmax.reduce(train, axis=0)
+    if flat.any():
+        named = some([repr(data.columns[place]) for place in np.flatnonzero(flat)])
         note = f"Constant in the training rows, so there is nothing to learn: {named}."
         data = replace(data, notes=(*data.notes, note))
     empty = np.isnan(train).all(axis=0)
@@ -172,7 +154,7 @@ def _check_training_rows(data: ForecastingData, target: Sequence[str]) -> Foreca
     return replace(data.take(np.flatnonzero(~empty).tolist()), notes=(*data.notes, note))
 
 
-def choose_target(data: ForecastingData, target: Sequence[str]) -> ForecastingData:
+def _choose_target(data: ForecastingData, target: Sequence[str]) -> ForecastingData:
     """The same data with the channels to forecast; none named: all of them."""
     for name in target:
         if name not in data.columns:
@@ -205,34 +187,18 @@ def split_major(
     return np.concatenate(order), tuple(segments), borders
 
 
-def _coarse_note(values: np.ndarray, columns: Sequence[str]) -> list[str]:
-    """A note on columns that change by less than float32 can hold there."""
-    if values.dtype.itemsize < 8 or not len(values):
-        return []
-    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
-    step = np.spacing(np.maximum(np.abs(low), np.abs(high)).astype(np.float32))
-    coarse = np.flatnonzero((high > low) & (high - low < FEWEST_FLOAT_STEPS * step))
-    if not len(coarse):
-        return []
-    names = some([repr(columns[place]) for place in coarse])
-    return [f"{names}: changes are smaller than float32 can hold there: subtract an offset first."]
-
-
 def _late_notes(values: np.ndarray, names: Sequence[str], times: np.ndarray | None) -> list[str]:
     """Name columns of a single series that begin late or end early, with their dates."""
-    late, early = [], []
+    found: dict[str, list[str]] = {"begin late": [], "end early": []}
     for name, column in zip(names, np.isnan(values).T, strict=True):
         measured = np.flatnonzero(~column)
         if not len(measured):
             continue
-        first, last = (row + 1 if times is None else times[row] for row in measured[[0, -1]])
-        at = "row " if times is None else ""
-        if measured[0]:
-            late.append(f"{name!r} at {at}{first}")
-        if measured[-1] < len(values) - 1:
-            early.append(f"{name!r} at {at}{last}")
-    notes = [f"Columns that begin late: {some(late)}."] if late else []
-    return notes + ([f"Columns that end early: {some(early)}."] if early else [])
+        for what, row, border in zip(found, measured[[0, -1]], (0, len(values) - 1), strict=True):
+            if row != border:
+                at = f"row {row + 1}" if times is None else times[row]
+                found[what].append(f"{name!r} at {at}")
+    return [f"Columns that {what}: {some(each)}." for what, each in found.items() if each]
 
 
 def separate(

@@ -15,8 +15,7 @@ STEPS = 33_600
 SIGNAL_SEED, NOISE_SEED, SEED_STEP = 42, 43, 100
 RATIOS = (0.6, 0.2, 0.2)
 PLANT = "Plant"
-PLANT_ROWS, PLANT_RATIOS = 4000, (0.7, 0.1, 0.2)
-CORRUPTED, FAULT_ROWS = 0.25, 60  # share of the values, and length of a fault
+PLANT_ROWS, CORRUPTED, FAULT_ROWS = 4000, 0.25, 60  # share of values, and length of a fault
 START, STEP = np.datetime64("2016-07-01T00:00:00"), np.timedelta64(15, "m")
 
 
@@ -156,21 +155,19 @@ def plant(seed: int = 0) -> ForecastingData:
     random = np.random.default_rng(seed)
     hours = np.arange(PLANT_ROWS)
     day, week = 2 * np.pi * hours / 24, 2 * np.pi * hours / 168
-    load = 50 + 10 * np.sin(day) + 4 * np.sin(week) + _wander(random, 0.9, 1.0)
-    heat = 20 + 0.6 * (np.roll(load, 2) - 50) + 3 * np.cos(day) + _wander(random, 0.8, 0.5)
-    pressure = 5 + 0.05 * (load - 50) + _wander(random, 0.99, 0.05)
-    clean = np.stack([load, heat, pressure], axis=1).astype(np.float32)
-    splits = split_by_ratio(PLANT_ROWS, PLANT_RATIOS)
-    values = clean.copy()
+    load = 50 + 10 * np.sin(day) + 4 * np.sin(week) + random.normal(0, 1, PLANT_ROWS)
+    heat = 20 + 0.6 * (np.roll(load, 2) - 50) + 3 * np.cos(day) + random.normal(0, 0.5, PLANT_ROWS)
+    pressure = 5 + 0.05 * (load - 50) + random.normal(0, 0.05, PLANT_ROWS)
+    values = np.stack([load, heat, pressure], axis=1).astype(np.float32)
+    splits = split_by_ratio(PLANT_ROWS)
     for channel in values[: splits.test.start].T:
         _put_faults(channel, CORRUPTED / 4, random)
-    first = np.datetime64("2024-01-01", "s")
     return ForecastingData(
         name=PLANT,
         values=values,
         columns=("load", "heat", "pressure"),
         splits=splits,
-        timestamps=first + hours.astype("timedelta64[h]"),
+        timestamps=np.datetime64("2024-01-01", "s") + hours.astype("timedelta64[h]"),
         frequency="h",
         notes=(
             f"Simulated: {CORRUPTED:.0%} of the training and validation values are broken on "
@@ -188,16 +185,7 @@ def _put_faults(channel: np.ndarray, share: float, random: np.random.Generator) 
         for _ in range(round(share * len(channel) / FAULT_ROWS)):
             first = int(random.integers(1, len(channel) - FAULT_ROWS))
             segment = channel[first : first + FAULT_ROWS]
-            segment *= kind != "zero"
             if kind == "burst":
                 segment += 1.5 * size * random.standard_normal(FAULT_ROWS)
-            elif kind == "held":
-                segment[:] = segment[0]
-
-
-def _wander(random: np.random.Generator, persistence: float, size: float) -> np.ndarray:
-    """Noise of deviation `size` that remembers: an autoregression of first order."""
-    from scipy.signal import lfilter
-
-    steps = random.normal(0, size * np.sqrt(1 - persistence**2), PLANT_ROWS)
-    return np.asarray(lfilter([1.0], [1.0, -persistence], steps))
+            else:
+                segment[:] = segment[0] if kind == "held" else 0

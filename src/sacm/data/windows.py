@@ -53,7 +53,8 @@ def forecasting_windows(
     """Cut windows of `input_len + horizon` steps, the targets of each inside one split.
 
     Inputs lie in the same split, too, unless the data say `reach_back`: then they may begin in the
-    rows of the series before it.
+    rows of the series before it. A split of no rows has no windows; one shorter than a window is
+    refused.
 
     Args:
         data: The series.
@@ -64,12 +65,6 @@ def forecasting_windows(
         stride: Rows between two training windows.
         validation_stride: Rows between two validation windows; test windows begin at every row.
 
-    Returns:
-        Windows of each split; a split of no rows has none.
-
-    Raises:
-        DataError: A split is shorter than a window.
-
     Example:
         >>> from sacm.data import forecasting_data
         >>> data = forecasting_data(np.arange(200.0), name="counter")
@@ -77,8 +72,8 @@ def forecasting_windows(
         >>> len(windows.train), windows.train.batch([0, 1]).x.shape
         (125, torch.Size([2, 12, 1]))
     """
-    sizes = {"input_len": input_len, "horizon": horizon, "stride": stride}
-    check_positive(**sizes, validation_stride=validation_stride)
+    if min(input_len, horizon, stride, validation_stride) < 1:
+        raise ArgumentError("input_len, horizon and strides must be at least 1.")
     least = input_len + horizon
     fitted = cover_series(scaler or fit_scaler(data), data, input_len, least=least)
     order = order_in_time(data)
@@ -189,23 +184,19 @@ def anomaly_windows(
     segments shorter than a window are refused. `scaler` overrides the one fitted on the training
     rows.
     """
-    check_positive(length=length, stride=stride)
+    if min(length, stride) < 1:
+        raise ArgumentError("length and stride must be at least 1.")
     segments = [segment.train for segment in data.segments]
     train, val = (segment_ranges(segments, part) for part in hold_out_tail(len(data.train)))
     test = [segment.test for segment in data.segments]
     fitted = scaler or ChannelScaler.fit(data.train[rows.start : rows.stop] for rows in train)
-    for segment in data.segments:
-        if 0 < len(segment.test) < length:
+    short = {f"test segment {each.name}": len(each.test) for each in data.segments if each.test}
+    for what, count in {"the longest training segment": max(map(len, train)), **short}.items():
+        if count < length:
             raise DataError(
-                f"{data.name}: test segment {segment.name} has {len(segment.test)} rows, fewer "
-                f"than a window of {length}: use a shorter window."
+                f"{data.name}: {what} has {count} rows, fewer than a window of {length}: use a "
+                "shorter window."
             )
-    longest = max(map(len, train))
-    if longest < length:
-        raise DataError(
-            f"{data.name}: the longest training segment has {longest} rows, fewer than a window of "
-            f"{length}: use a shorter window."
-        )
     rows, test_rows = fitted.transform(data.train), fitted.transform(data.test)
 
     def windows(series: np.ndarray, ranges: Sequence[range], **cut: Any) -> TelemetryWindows:
@@ -218,10 +209,3 @@ def anomaly_windows(
         windows(rows, val, **cover),
         windows(test_rows, test, **cover),
     )
-
-
-def check_positive(**sizes: int) -> None:
-    """Refuse sizes below 1."""
-    for name, size in sizes.items():
-        if size < 1:
-            raise ArgumentError(f"{name} must be at least 1, got {size}.")
