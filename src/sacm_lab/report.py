@@ -270,7 +270,8 @@ def race_table(experiment: Experiment, frame: pd.DataFrame, race: str) -> Table:
         )
     caption = (
         f"The race, computed from the runs of its arms ({find_metric(metric).label}): the better "
-        "mean validation of epochs 2 to 4 goes on, raw if none leads it by .5 %; cost: seconds as a multiple of the winner's"
+        "mean validation of epochs 2 to 4 goes on, raw if none leads it by .5 %; cost: seconds as "
+        "a multiple of the winner's"
     )
     return Table.from_frame(pd.DataFrame(lines), caption=caption, words=len(keys))
 
