@@ -64,7 +64,7 @@ WRONG = [
     ("--horizon 5000", "have 210 rows to lie in"),
     ("--train-fraction 2", "train_fraction = 2.0"),
     ("--out {series}/inside/r.html", "cannot be made: Not a directory"),
-    ("--out {folder}", "is a folder: name a file in it"),
+    ("--out {folder}", "a report is an .html file"),
     ("--out report.pdf", "a report is an .html file"),
     ("--backbone Nothing", "no backbone 'Nothing'"),
 ]

@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 import sacm as package
-from sacm.cli import commands
-from sacm.registry import temporary_entries
+from sacm.cli.main import GROUPS
+from sacm.registry import COMMANDS, temporary_entries
 from tests.cli.conftest import Command
 
 
 def test_help_names_every_command(sacm: Command) -> None:
     outcome = sacm("--help")
     assert outcome.code == 0
-    headings = [outcome.out.index(group) for group in commands.GROUPS]
+    headings = [outcome.out.index(group) for group in GROUPS]
     assert headings == sorted(headings)
-    assert all(name in outcome.out for name in commands.names())
+    assert all(name in outcome.out for name in COMMANDS.names())
 
 
-@pytest.mark.parametrize("name", commands.names())
+@pytest.mark.parametrize("name", COMMANDS.names())
 def test_every_command_has_help_with_an_example(sacm: Command, name: str) -> None:
     outcome = sacm(name, "--help")
     assert outcome.code == 0
@@ -40,7 +40,7 @@ def test_help_begins_with_six_options_and_has_headings_for_the_rest(
 
 def test_a_plugin_adds_a_command(sacm: Command) -> None:
     with temporary_entries():
-        add = commands.COMMANDS.register("greet", group="Mine", help="Say hello.")
+        add = COMMANDS.register("greet", group="Mine", help="Say hello.")
         add("tests.cli.test_main:greet")
         assert "Say hello." in sacm("--help").out
         assert sacm("greet", "world").out == "hello world\n"

@@ -84,7 +84,6 @@ def test_scores_of_rows(sacm: Command, example: Example) -> None:
     ("arguments", "message"),
     [
         (("--coverage", "80"), "--coverage '80': expected numbers between 0 and 1"),
-        (("--quantiles", "a"), "--quantiles 'a': expected numbers"),
         (("--coverage", "0.99"), "needs 199 calibration windows but the run has"),
         (("--plot", "next.gif"), "figures are written to .png, .svg, .pdf files"),
         (("--threshold", "3"), "a threshold is for anomaly detection"),

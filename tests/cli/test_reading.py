@@ -98,13 +98,10 @@ def test_only_the_target_counts_in_errors(run: Run) -> None:
 
 
 def test_every_command_that_reads_a_table_has_the_options() -> None:
-    from sacm.cli.backtest import backtest
     from sacm.cli.compare import compare
-    from sacm.cli.evaluate import evaluate
-    from sacm.cli.predict import predict
-    from sacm.cli.quality import quality
-    from sacm.cli.score import score
+    from sacm.cli.quality import quality, score
     from sacm.cli.train import train as train_command
+    from sacm.cli.use import backtest, evaluate, predict
 
     for command in (train_command, compare):
         assert set(READING) <= set(inspect.signature(command).parameters)

@@ -68,18 +68,11 @@ def test_the_list_names_every_run_and_its_state(
     assert sacm("runs", "list", "--runs", "nowhere").code == 2
 
 
-def test_a_run_is_shown_and_two_are_compared(sacm: Command, kept: Path, example: Example) -> None:
+def test_a_run_is_shown(sacm: Command, kept: Path) -> None:
     shown = sacm("runs", "show")
     assert shown.code == 0
     assert "iTransformer" in shown.out
     assert "seasonal naive" in shown.out
-    pair = ("series", "cases")
-    record = json.loads(sacm("runs", "compare", *pair, "--json").out)
-    assert record["settings"]["task"] == ["forecasting", "classification"]
-    assert "seed" not in record["settings"]
-    assert record["results"]["mae"][1] is None
-    assert sacm("runs", "compare", *pair).code == 0
-    assert sacm("runs", "compare", "series").code == 2
 
 
 def test_a_page_tells_of_one_run(sacm: Command, kept: Path) -> None:

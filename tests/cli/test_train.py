@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from sacm.cli.options import as_like
-from sacm.errors import ArgumentError
 from sacm.training import Run
 from tests.cli.conftest import Command, Example
 
@@ -65,16 +63,6 @@ def test_short_telemetry_without_labels(sacm: Command, example: Example) -> None
     assert re.search(r"\d+ alarms in 150 test rows", outcome.err)
     run = Run.load(outcome.out.removeprefix("run: ").strip())
     assert run.settings.input_len == 15
-
-
-def test_values_of_settings_have_their_type() -> None:
-    assert as_like("layers", "2", 1) == 2
-    assert isinstance(as_like("dropout", "0", 0.1), float)
-    assert as_like("kernels", "[3, 5]", (1, 3)) == (3, 5)
-    assert as_like("wavelet", "db3", "db2") == "db3"
-    for text, default in (("x", 1), ("1.5", 1), ("true", 1), ("true", 0.5), ("3", "db2")):
-        with pytest.raises(ArgumentError, match="expected a value like"):
-            as_like("key", text, default)
 
 
 def test_a_time_limit_a_column_of_times_and_both(sacm: Command, example: Example) -> None:

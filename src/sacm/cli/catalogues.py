@@ -15,14 +15,10 @@ _LEGEND = (
     "horizon 96, 5 classes; dropout sites; cost of a training step at size=paper, batch 32, one "
     "CPU core: light below 0.3 s, medium below 1 s, heavy below 5 s, very heavy above."
 )
+_Task = Annotated[str | None, typer.Option(help="forecasting, classification or anomaly.")]
 
 
-def backbones(
-    task: Annotated[
-        str | None, typer.Option(help="forecasting, classification or anomaly.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+def backbones(task: _Task = None, as_json: AsJson = False) -> None:
     """All backbones with their tasks, sizes, dropout sites and cost on a CPU.
 
     Example: sacm backbones --task forecasting
@@ -33,25 +29,18 @@ def backbones(
 
     if task is not None:
         check_task(task)
-    rows, records = [], []
-    for each in get_args(TaskName):
-        for name in names(each) if task in (None, each) else ():
-            paper, small = (describe(name, each, size=size) for size in ("paper", "small"))
-            counts = f"{paper.parameters:,}", f"{small.parameters:,}"
-            rows.append((paper.name, each, paper.cost, *counts, paper.dropout_sites))
-            sizes = {
-                found.size: {
-                    "parameters": found.parameters,
-                    "dropout_sites": found.dropout_sites,
-                    "settings": asdict(found.config),
-                }
-                for found in (paper, small)
-            }
-            record = {"name": paper.name, "task": each, "cost": paper.cost, "sizes": sizes}
-            records.append({**record, "reference": paper.reference, "takes": list(paper.takes)})
+    described = [
+        (describe(name, each, size="paper"), describe(name, each, size="small"))
+        for each in get_args(TaskName)
+        for name in (names(each) if task in (None, each) else ())
+    ]
     if as_json:
-        show_json(records)
+        show_json([asdict(network) for sizes in described for network in sizes])
         return
+    rows = [
+        (p.name, p.task, p.cost, f"{p.parameters:,}", f"{small.parameters:,}", p.dropout_sites)
+        for p, small in described
+    ]
     title = f"{len({row[0] for row in rows})} backbones"
     show_table(("name", "task", "cost", "parameters", "small", "sites"), rows, title=title, words=3)
     note(_LEGEND)
@@ -85,7 +74,4 @@ def strategies(as_json: AsJson = False) -> None:
         else:
             typer.echo()
     typer.echo(f"Scorers: {', '.join(scorers.names())}. Mappers: {', '.join(mappers.names())}.")
-    typer.echo(
-        "Options go in brackets, as in sacm(p_max=0.3,detrend=none); strategies combine with +, "
-        "as in guard+sacm."
-    )
+    typer.echo("Options go in brackets, strategies combine with +: guard+sacm(p_max=0.3).")

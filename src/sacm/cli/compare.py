@@ -1,4 +1,4 @@
-"""`sacm compare`: strategies × seeds, in pairs that share everything else."""
+"""`sacm compare`, `sacm demo` and `sacm tune`: many runs, and what they say together."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from sacm.cli import options, output
 from sacm.cli.output import note
@@ -15,50 +16,65 @@ from sacm.errors import ArgumentError
 if TYPE_CHECKING:
     from sacm.experiments.compare import Comparison
     from sacm.settings import RunSettings
-    from sacm.training import Hardware
+
+DEMO_SEEDS = (2022, 2023, 2024)
+# What each part of the demo shows, its strategies and its settings.
+DEMO: dict[str, tuple[str, tuple[str, str], dict[str, Any]]] = {
+    "method": (
+        "1. The paper's method on the paper's data. ILI: weekly flu statistics of the US CDC. An "
+        "iTransformer in the paper's size forecasts 36 weeks, with its own dropout (raw) and with "
+        "a dropout rate for each training window by its spectrum (sacm).",
+        ("raw", "sacm"),
+        {"data": "ILI", "horizon": 36, "size": "paper"},
+    ),
+    "sensors": (
+        "2. Broken sensors. A simulated plant: a quarter of the training values are outliers, "
+        "bursts of noise, stuck or zero. A small iTransformer learns from the original rows (raw) "
+        "and from repaired rows (guard). Test rows are clean.",
+        ("raw", "guard"),
+        {"data": "Plant", "size": "small", "stride": 2, "epochs": 20, "learning_rate": 1e-3},
+    ),
+}
 
 
+@options.takes(options.make_hardware, into="hardware")
 @options.takes_settings(
     without=("strategy", "seed", "time_limit"),
     lead=("data", "strategies", "seeds", "horizon", "backbone", "out"),
 )
-@options.takes(options.make_hardware, into="hardware")
 def compare(
     asked: dict[str, Any],
     hardware: Any,
-    strategies: Annotated[
-        str,
-        typer.Option(
-            help="Two or more, separated by commas; the first is the reference. Default: raw and "
-            "the default of the task, or sacm if that is raw."
-        ),
-    ] = "",
-    seeds: Annotated[
-        str, typer.Option(help="Whole numbers, separated by commas.")
-    ] = "2022,2023,2024,2025,2026",
+    strategies: Annotated[str, Option(help="Two or more; the first is the reference.")] = "",
+    seeds: Annotated[str, Option(help="Whole numbers.")] = "2022,2023,2024,2025,2026",
     runs: options.Runs = Path("runs"),
-    out: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
+    out: Annotated[Path | None, Option(help="Write an HTML report to this file.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Train strategies with the same seeds, weights and batches, and compare them in pairs.
 
-    Finished runs are not repeated.
+    The default is raw against the strategy of the task, or sacm if that is raw. Finished runs are
+    not repeated.
 
     Example: sacm compare forecasting --data ILI --seeds 2022,2023 --out report.html
     """
-    from sacm.strategies.guard import files_of, share_files
-    from sacm.strategies.registry import split
     from sacm.tasks import make_settings
 
     settings = make_settings(**asked)
-    default = settings.strategy or "raw"
-    named = strategies or f"raw,{'sacm' if default == 'raw' else default}"
-    names = share_files([name for name in split(named, ",") if name], files_of(default))
+    default = "sacm" if settings.strategy == "raw" else settings.strategy
+    names = _strategies(strategies or f"raw,{default}", settings)
     numbers = options.numbers(seeds, "--seeds")
     comparison, _ = run_comparison(settings, names, numbers, runs, hardware, out, quiet=as_json)
-    if as_json and comparison is not None:
-        report = None if out is None else str(out)
-        output.show_json({**comparison.to_dict(), "report": report})
+    if as_json and options.is_main_process():
+        output.show_json({**comparison.to_dict(), "report": out and str(out)})
+
+
+def _strategies(text: str, settings: RunSettings) -> list[str]:
+    """Strategies that are separated by commas; their guards obey the files of the settings."""
+    from sacm.strategies.guard import files_of, share_files
+    from sacm.strategies.registry import split
+
+    return share_files(list(filter(None, split(text, ","))), files_of(settings.strategy or "raw"))
 
 
 def run_comparison(
@@ -66,57 +82,144 @@ def run_comparison(
     strategies: Sequence[str],
     seeds: Sequence[int],
     runs: Path,
-    hardware: Hardware,
+    hardware: Any,
     out: Path | None,
     *,
     quiet: bool,
-) -> tuple[Comparison | None, Any]:
-    """Train, compare, print unless `quiet`, and write a page if `out` names one.
-
-    Returns:
-        The comparison, None in other processes than the first, and the data.
-    """
-    from sacm.cli.runs import is_main_process
+) -> tuple[Comparison, Any]:
+    """Train, compare, print unless `quiet`, and write a page if `out` names one; with the data."""
     from sacm.data import resolve
-    from sacm.experiments.compare import compare, comparison_page
+    from sacm.experiments import compare
+    from sacm.files import write_text
 
+    prints = options.is_main_process()
     output.check_writable(runs)
     if out is not None:
-        if out.is_dir():
-            raise ArgumentError(f"--out {out} is a folder: name a file in it, such as report.html.")
-        if out.suffix.lower() not in (".html", ".htm"):
+        if out.is_dir() or out.suffix.lower() not in (".html", ".htm"):
             raise ArgumentError(f"--out {out}: a report is an .html file.")
         output.check_writable(out.parent)
     data = resolve(settings.data, task=settings.task, reading=settings.reading())
-    if is_main_process():
+    if prints:
         output.show_reading(data, settings)
-    comparison = compare(
+
+    def announce(settings: RunSettings, number: int, total: int) -> None:
+        note(f"[{number}/{total}] {settings.backbone}, {settings.strategy}, seed {settings.seed}")
+
+    comparison = compare.compare(
         settings, strategies, seeds, folder=runs, hardware=hardware, data=data, on_start=announce
     )
-    if not is_main_process():
-        return None, data
     # Results are printed first: a report that cannot be written must not keep them back.
-    if not quiet:
-        show_comparison(comparison)
-    if out is not None:
-        output.write_text(comparison_page(comparison), out)
+    if prints and not quiet:
+        compare.result_table(comparison).print()
+        compare.cost_table(comparison).print()
+        typer.echo("\n".join(compare.headline(comparison)))
+        note(compare.LEGEND + (compare.ANOMALY_LEGEND if settings.task == "anomaly" else ""))
+    if prints and out is not None:
+        write_text(out, compare.comparison_page(comparison))
         typer.echo(f"report: {out}", err=quiet)
     return comparison, data
 
 
-def announce(settings: RunSettings, number: int, total: int) -> None:
-    """Which run is next, on standard error."""
-    note(f"[{number}/{total}] {settings.backbone}, {settings.strategy}, seed {settings.seed}")
+def demo(
+    folder: Annotated[Path, Option(help="Where runs and reports go.")] = Path("sacm-demo"),
+    only: Annotated[str, Option(help="One part alone: method or sensors.")] = "",
+    epochs: Annotated[int | None, Option(help="Epochs, at most; fewer are quicker.", min=1)] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Train networks on two data sets, in pairs of three seeds, and compare them.
+
+    Part 1 (method): SACM against plain dropout on ILI, iTransformer in the paper's size, with a
+    picture of training windows and their dropout rates. Part 2 (sensors): a guard against
+    training on broken rows. About two minutes on two cores; finished runs are kept, so a second
+    time takes seconds.
+
+    Example: sacm demo
+    """
+    import torch
+
+    from sacm.experiments.compare import window_rates
+    from sacm.reports.figures import windows_with_rates
+    from sacm.reports.style import colours
+    from sacm.tasks import make_settings
+    from sacm.training import Hardware
+
+    if only and only not in DEMO:
+        raise ArgumentError(f"--only {only!r}: use {' or '.join(DEMO)}.")
+    torch.set_num_threads(1)  # tensors this small gain nothing from a second thread
+    shared = {"task": "forecasting", "backbone": "iTransformer"}
+    limit = {} if epochs is None else {"epochs": epochs}
+    records, runs, hardware = {}, folder / "runs", Hardware()
+    for name in [only] if only else DEMO:
+        introduction, strategies, described = DEMO[name]
+        note(introduction)
+        settings, page = make_settings(**{**shared, **described, **limit}), folder / f"{name}.html"
+        comparison, data = run_comparison(
+            settings, strategies, DEMO_SEEDS, runs, hardware, page, quiet=as_json
+        )
+        records[name] = comparison.to_dict()
+        if "sacm" in strategies:
+            windows, rates = window_rates(comparison.runs["sacm", DEMO_SEEDS[0]], data)
+            figure = windows_with_rates(windows, rates, colours(strategies)["sacm"])
+            output.save_figure(figure, folder / "windows.png")
+            note(f"picture: {folder / 'windows.png'}")
+    if as_json:
+        output.show_json(records)
 
 
-def show_comparison(comparison: Comparison) -> None:
-    """The tables and what they say."""
-    from sacm.experiments import compare
+@options.takes(options.make_hardware, into="hardware")
+@options.takes_settings(
+    without=("strategy", "time_limit"),
+    lead=("data", "trials", "strategies", "horizon", "backbone", "epochs"),
+)
+def tune(
+    asked: dict[str, Any],
+    hardware: Any,
+    trials: Annotated[int, Option(help="Settings to try, at most.", min=1)] = 30,
+    strategies: Annotated[str, Option(help="Separated by commas. Default: the task's.")] = "",
+    runs: options.Runs = Path("runs"),
+    as_json: options.AsJson = False,
+) -> None:
+    """Search learning rate, size, input length, batch size and strategy; train and test the best.
 
-    compare.result_table(comparison).print()
-    compare.cost_table(comparison).print()
-    for sentence in compare.headline(comparison):
-        typer.echo(sentence)
-    note(compare.LEGEND)
-    if comparison.settings["task"] == "anomaly":
-        note(compare.ANOMALY_LEGEND)
+    Settings that are named as options are not searched. Trials see no test rows. If the search is
+    interrupted, the same command continues it.
+
+    Example: sacm tune forecasting --data my.csv --trials 30
+    """
+    from sacm.data import resolve
+    from sacm.experiments.tune import TUNED, tune
+    from sacm.tasks import make_settings
+
+    settings = make_settings(**asked)
+    output.check_writable(runs)
+    data = resolve(settings.data, task=settings.task, reading=settings.reading())
+    output.show_reading(data, settings)
+
+    def announce(number: int, chosen: dict[str, Any]) -> None:
+        words = (f"{name} {output.format_cell(value)}" for name, value in chosen.items())
+        note(f"[trial {number}] {', '.join(words)}")
+
+    tuned = tune(
+        settings,
+        data,
+        trials=trials,
+        strategies=_strategies(strategies or str(settings.strategy), settings),
+        fixed=[name for name in TUNED if name in asked],
+        folder=runs,
+        hardware=hardware,
+        on_trial=announce,
+    )
+    run = tuned.run
+    if as_json:
+        record = {"chosen": tuned.chosen, "value": tuned.value, "trials": tuned.trials}
+        output.show_json({"run": str(run.folder), **record, **run.metrics})
+        return
+    complete = [trial for trial in tuned.trials if trial["state"] == "complete"]
+    names = ("number", "value", *tuned.chosen)
+    rows = [[trial.get(name) for name in names] for trial in complete[:5]]
+    title = f"{len(complete)} trials, {len(tuned.trials) - len(complete)} stopped early"
+    headings = ("trial", f"validation {run.settings.select}", *tuned.chosen)
+    output.show_table(headings, rows, title=title)
+    output.show_results(run.settings.task, run.metrics)
+    note(f"The runs of the trials are in {tuned.folder}.")
+    typer.echo(f"run: {run.folder}")

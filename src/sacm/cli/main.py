@@ -1,4 +1,10 @@
-"""`sacm`: the command line. Nothing heavy is imported before a command runs."""
+"""`sacm`: the command line. Nothing heavy is imported before a command runs.
+
+A command is a function, or a `typer.Typer` with commands of its own, registered by where it is. A
+plug-in adds its own in the same way:
+
+COMMANDS.register("mine", group=RESEARCH, help="What it does.")("my_package.commands:mine")
+"""
 
 from __future__ import annotations
 
@@ -10,43 +16,64 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from sacm.cli import commands
-from sacm.cli.commands import COMMANDS
 from sacm.errors import RunError, SACMError, SACMWarning
+from sacm.registry import COMMANDS
 
+ANALYSIS, OPERATION = "With a table of your own", "In operation"
+RESEARCH = "For research"
+GROUPS = (ANALYSIS, OPERATION, RESEARCH)
 _FIRST_OPTIONS = 6  # that the help of a command shows before headings
 _INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
+
+for _group, _place, _help in (
+    (ANALYSIS, "compare:demo", "Compare raw training with SACM and with the guard."),
+    (ANALYSIS, "quality:quality", "Find broken values in a table, or wrong labels."),
+    (ANALYSIS, "quality:rules", "Write a file of rules for the guard, to edit."),
+    (ANALYSIS, "train:train", "Train a network, test it, and keep the run."),
+    (ANALYSIS, "use:predict", "Forecast, classify or detect with a run."),
+    (ANALYSIS, "use:evaluate", "Test a run again, also on other data."),
+    (ANALYSIS, "quality:score", "Rank windows of a series by unreliability."),
+    (OPERATION, "runs:runs", "List, show, report and remove runs."),
+    (OPERATION, "use:backtest", "Forecast the past from several origins."),
+    (OPERATION, "use:export", "Write the network of a run for other programs."),
+    (RESEARCH, "compare:compare", "Compare strategies on the same seeds."),
+    (RESEARCH, "compare:tune", "Search settings by validation results."),
+    (RESEARCH, "catalogues:backbones", "List the networks."),
+    (RESEARCH, "catalogues:strategies", "List the strategies."),
+):
+    _name = _place.partition(":")[2]
+    COMMANDS.register(_name, group=_group, help=_help)(f"sacm.cli.{_place}")
 
 
 class LazyGroup(TyperGroup):
     """Imports the file of a command when the command runs, not to list it in the help."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return commands.names()
+        """List all commands by group; groups that plug-ins name themselves come last."""
+        named = {name: COMMANDS.entry(name).group for name in COMMANDS.names()}
+        groups = dict.fromkeys([*GROUPS, *named.values()])
+        return [name for group in groups for name in COMMANDS.names(group)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Give a command without its options, which is what the list of commands shows."""
-        line, group = COMMANDS.entry(cmd_name).help, COMMANDS.entry(cmd_name).group
-        return TyperCommand(cmd_name, help=line, rich_help_panel=group or None)
+        entry = COMMANDS.entry(cmd_name)
+        return TyperCommand(cmd_name, help=entry.help, rich_help_panel=entry.group or None)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        return args[0], load_command(args[0]), args[1:]
-
-
-def load_command(name: str) -> Any:
-    """Import a command and make it one of Typer's; its help begins with six options."""
-    group = COMMANDS.get(name)
-    if not isinstance(group, typer.Typer):
-        function, group = group, typer.Typer(add_completion=False)
-        group.command()(function)
-    command = typer.main.get_command(group)
-    command.name = name
-    for each in (command, *getattr(command, "commands", {}).values()):
-        options = [option for option in each.params if option.param_type_name == "option"]
-        plain = [option for option in options if not getattr(option, "rich_help_panel", None)]
-        for option in plain[_FIRST_OPTIONS:]:
-            option.rich_help_panel = "More options"
-    return command
+        """Import a command and make it one of Typer's; its help begins with six options."""
+        name, *rest = args
+        group = COMMANDS.get(name)
+        if not isinstance(group, typer.Typer):
+            function, group = group, typer.Typer(add_completion=False)
+            group.command()(function)
+        command = typer.main.get_command(group)
+        command.name = name
+        for each in (command, *getattr(command, "commands", {}).values()):
+            options = [option for option in each.params if option.param_type_name == "option"]
+            plain = [option for option in options if not getattr(option, "rich_help_panel", None)]
+            for option in plain[_FIRST_OPTIONS:]:
+                option.rich_help_panel = "More options"
+        return name, command, rest
 
 
 app = typer.Typer(
@@ -67,13 +94,13 @@ def show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_Version = typer.Option(
+    "--version", help="Print the version.", callback=show_version, is_eager=True
+)
+
+
 @app.callback()
-def sacm(
-    version: Annotated[
-        bool,
-        typer.Option("--version", help="Print the version.", callback=show_version, is_eager=True),
-    ] = False,
-) -> None:
+def sacm(version: Annotated[bool, _Version] = False) -> None:
     """Robust deep learning on time series.
 
     Example: sacm train forecasting --data my.csv

@@ -38,54 +38,41 @@ def show_notes(notes: Iterable[str]) -> None:
         note(f"Note: {text}")
 
 
-def show_understood(lines: Iterable[str], *, without: Sequence[str] = ()) -> None:
-    """Say how a table was read; options that a command lacks are not named."""
-    for line in lines:
-        for name in without:
-            line = line.replace(f" (--{name})", "")
-        note(line)
-
-
 def show_reading(data: AnyData, settings: RunSettings | None = None) -> None:
     """Say how data were read, and, for the settings of a run, into what they are cut."""
-    lines = getattr(data, "understood", ())
-    show_understood(lines, without=("frequency",) if data.task == "anomaly" else ())
+    lines = list(getattr(data, "understood", ()))
     if lines and settings is not None:
-        show_understood(describe_cut(data, settings))
+        lines += describe_cut(data, settings)
+    for line in lines:
+        note(line)
     show_notes(data.notes)
 
 
 def describe_cut(data: Any, settings: RunSettings) -> list[str]:
-    """The rows of each split, and the length of windows with the reason for it."""
+    """The rows of each split, series that are too short, and the length of windows."""
     from sacm.tasks import get_task
 
     task = get_task(settings.task)
-    resolved = task.resolve(settings, data)
-    lines = []
+    resolved, reason = task.resolve(settings, data), task.explain_lengths(settings, data)
+    ending = f"; {reason}" if reason else ""
     if settings.task != "forecasting":
         counts = f"{len(data.train):,} training, {len(data.test):,} test rows"
-        windows = f"{resolved.input_len} rows (--input-len)"
-    else:
-        train, val, test = map(len, data.splits)
-        counts = f"{train:,} training, {val:,} validation, {test:,} test rows"
-        windows = (
-            f"{resolved.input_len} rows in (--input-len), {resolved.horizon} ahead (--horizon)"
-        )
-        if short := short_series(data, resolved.input_len + resolved.horizon):
-            named = ", ".join(map(repr, short[:5])) + (" …" if len(short) > 5 else "")
-            lines.append(f"too short to train on ({len(short)} of the series): {named}")
-    reason = task.explain_lengths(settings, data)
-    windows += f"; {reason}" if reason else ""
-    return [f"split (--split): {counts}", *lines, f"windows: {windows}"]
-
-
-def short_series(data: Any, needed: int) -> list[str]:
-    """Series of which no training segment holds a window of `needed` rows."""
+        return [
+            f"split (--split): {counts}",
+            f"windows: {resolved.input_len} rows (--input-len){ending}",
+        ]
+    counts = "{:,} training, {:,} validation, {:,} test rows".format(*map(len, data.splits))
+    lengths = f"{resolved.input_len} rows in (--input-len), {resolved.horizon} ahead (--horizon)"
+    lines = [f"split (--split): {counts}", f"windows: {lengths}{ending}"]
     longest: dict[str, int] = {}
     for segment in data.segments:
         rows = min(segment.stop, data.splits.train.stop) - segment.start
         longest[segment.name] = max(longest.get(segment.name, 0), rows)
-    return [name for name, rows in longest.items() if rows < needed] if len(longest) > 1 else []
+    short = [n for n, rows in longest.items() if rows < resolved.input_len + resolved.horizon]
+    if short and len(longest) > 1:
+        named = ", ".join(map(repr, short[:5])) + (" …" if len(short) > 5 else "")
+        lines.append(f"too short to train on ({len(short)} of the series): {named}")
+    return lines
 
 
 def show_json(record: Any) -> None:
@@ -94,7 +81,7 @@ def show_json(record: Any) -> None:
 
 
 def show_results(task: str, metrics: Mapping[str, Any]) -> None:
-    """The test results of a run as a table."""
+    """The test results of a run as a table, beside baselines and candidates."""
     from sacm.tasks import get_task
 
     if "test" not in metrics:
@@ -127,10 +114,8 @@ def show_baselines(baselines: Mapping[str, Any], *, scaled: bool) -> None:
         labels = {name: f"{metric.label}{unit}" for name, metric in METRICS.items()} | _RELATIVE
         if scaled:  # relative ones first: they need no unit
             names.sort(key=lambda name: name not in _RELATIVE)
-        show_table(
-            ("beside baselines", *(labels.get(name, name) for name in names)),
-            [(name, *(row.get(each) for each in names)) for name, row in rows.items()],
-        )
+        headings = ("beside baselines", *(labels.get(name, name) for name in names))
+        show_table(headings, [(n, *(row.get(each) for each in names)) for n, row in rows.items()])
     show_notes(baselines.get("sentences", ()))
 
 
@@ -160,9 +145,7 @@ def show_texts(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def format_cell(value: Any) -> str:
     """A number in a few digits."""
-    if value is None:
-        return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def check_writable(folder: Path) -> None:
@@ -175,24 +158,11 @@ def check_writable(folder: Path) -> None:
         raise ArgumentError(f"{folder} cannot be written to: permission denied.")
 
 
-def check_figure(path: Path | None) -> None:
-    """Refuse a file that is no figure."""
-    if path is not None and path.suffix not in FIGURES:
-        raise ArgumentError(f"{path}: figures are written to {', '.join(FIGURES)} files.")
-
-
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure as the kind of image that the name of its file asks for."""
     from sacm.files import write_atomically
 
     write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:], dpi=150))
-
-
-def write_text(text: str, path: Path) -> None:
-    """Write a text file, whole or not at all."""
-    from sacm.files import write_atomically
-
-    write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"))
 
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:

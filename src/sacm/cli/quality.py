@@ -1,4 +1,4 @@
-"""`sacm quality` and `sacm rules`: what is broken in a file, and what was learnt about it."""
+"""`sacm quality`, `sacm rules` and `sacm score`: what is broken or unreliable in a file."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
+from typer import Option
 
 from sacm.cli.options import AsJson, KeepFile, RulesFile, takes_reading
-from sacm.errors import ArgumentError
+from sacm.cli.output import note, show_json, show_reading, show_table, write_frame
+from sacm.errors import ArgumentError, DataError
 from sacm.settings import READING, TABLE_READING
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from sacm.data import ForecastingData
     from sacm.quality.recording import Recording
     from sacm.quality.result import Quality
 
@@ -22,11 +26,10 @@ _File = Annotated[
     str, typer.Argument(metavar="FILE", help="A file, or a name from `sacm data list`.")
 ]
 _Train = Annotated[
-    float | None,
-    typer.Option(help="Learn thresholds from this first share of the rows, such as 0.7."),
+    float | None, Option(help="Learn thresholds from this first share of the rows, such as 0.7.")
 ]
 _FalseEvents = Annotated[
-    float, typer.Option(help="False events to expect in 10,000 values; a higher number finds more.")
+    float, Option(help="False events to expect in 10,000 values; a higher number finds more.")
 ]
 
 
@@ -45,21 +48,14 @@ def _read_share(text: str | float) -> float:
 @takes_reading(without=_LACKS)
 def quality(
     data: _File,
-    out: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
-    repaired: Annotated[
-        Path | None, typer.Option(help="Write the repaired table to this CSV file.")
-    ] = None,
-    flags: Annotated[
-        Path | None, typer.Option(help="Write the events, or suspicious cases, to this CSV file.")
-    ] = None,
+    out: Annotated[Path | None, Option(help="Write an HTML report to this file.")] = None,
+    repaired: Annotated[Path | None, Option(help="Write the repaired table as CSV.")] = None,
+    flags: Annotated[Path | None, Option(help="Write events, or wrong labels, as CSV.")] = None,
     rules: RulesFile = None,
     keep: KeepFile = None,
-    repair: Annotated[str, typer.Option(help="What is repaired: fail, all or none.")] = "fail",
+    repair: Annotated[str, Option(help="What is repaired: fail, all or none.")] = "fail",
     fail_above: Annotated[
-        float,
-        typer.Option(
-            parser=_read_share, help="Exit with code 1 if a larger share is broken, such as 1%."
-        ),
+        float, Option(parser=_read_share, help="Exit code 1 if more is broken, such as 1%.")
     ] = 1.0,
     false_events: _FalseEvents = 1.0,
     train: _Train = None,
@@ -74,11 +70,12 @@ def quality(
     Example: sacm quality my.csv --out quality.html --repaired clean.csv
     """
     from sacm.cli.labels import judge_labels, read_labelled_cases
-    from sacm.cli.output import show_json
     from sacm.files import write_atomically
     from sacm.quality.guard import Guard
 
-    _check_outputs(data, [path for path in (out, flags, repaired) if path is not None])
+    written = {"report": out, "flags": flags, "repaired": repaired}
+    written = {name: path for name, path in written.items() if path is not None}
+    _check_outputs(data, list(written.values()))
     cases = read_labelled_cases(data, reading)
     if cases is not None:
         if rules is not None or repaired is not None or train is not None:
@@ -86,8 +83,7 @@ def quality(
         share = judge_labels(cases, out=out, flags=flags, keep=keep, as_json=as_json)
         _fail_above(share, fail_above, "labels look wrong")
         return
-    guard = Guard(rules, false_events, None, repair, keep)
-    found = guard.inspect(_read(data, train, reading))
+    found = Guard(rules, false_events, None, repair, keep).inspect(_read(data, train, reading))
     if out is not None:
         found.report(out)
     if flags is not None:
@@ -96,21 +92,19 @@ def quality(
         write_atomically(repaired, lambda file: _write_repaired(found, file))
     if as_json:
         events = found.to_frame().drop(columns="keep").to_json(orient="records", date_format="iso")
-        notes = list(found.recording.notes)
-        report = None if out is None else str(out)
-        show_json({**found.overview(), "notes": notes, "events": loads(events), "report": report})
+        record = {**found.overview(), "notes": list(found.recording.notes)}
+        show_json({**record, "events": loads(events), "report": out and str(out)})
     else:
         typer.echo(found.summary())
-        for name, written in (("report", out), ("flags", flags), ("repaired", repaired)):
-            if written is not None:
-                typer.echo(f"{name}: {written}")
+        for name, path in written.items():
+            typer.echo(f"{name}: {path}")
     _fail_above(found.share, fail_above, "values are broken")
 
 
 @takes_reading(without=_LACKS)
 def rules(
     data: _File,
-    out: Annotated[Path | None, typer.Option(help="Write the rules to this file.")] = None,
+    out: Annotated[Path | None, Option(help="Write the rules to this file.")] = None,
     false_events: _FalseEvents = 1.0,
     train: _Train = None,
     *,
@@ -120,7 +114,7 @@ def rules(
 
     Example: sacm rules my.csv --out rules.yaml
     """
-    from sacm.files import write_atomically
+    from sacm.files import write_text
     from sacm.quality.guard import Guard
     from sacm.quality.rules import learnt_rules
 
@@ -130,14 +124,12 @@ def rules(
     if out is None:
         typer.echo(text, nl=False)
         return
-    write_atomically(out, lambda file: file.write_text(text, encoding="utf-8"))
+    write_text(out, text)
     typer.echo(f"rules: {out}")
 
 
 def _fail_above(share: float, limit: float, what: str) -> None:
     """End with exit code 1 if the share is above the limit."""
-    from sacm.cli.output import note
-
     if share > limit:
         note(f"{share:.2%} of the {what}, more than --fail-above {limit:.6g}.")
         raise typer.Exit(1)
@@ -145,32 +137,32 @@ def _fail_above(share: float, limit: float, what: str) -> None:
 
 def _check_outputs(data: str, paths: list[Path]) -> None:
     """Refuse files that cannot be written, or that would replace one another or the data."""
+    places = [path.absolute() for path in paths]
     for path in paths:
         if path.is_dir():
             raise ArgumentError(f"{path} is a folder: name a file in it.")
         if path.absolute() == Path(data).absolute():
             raise ArgumentError(f"{path} holds the data: name another file to write to.")
-    if len({path.absolute() for path in paths}) < len(paths):
-        raise ArgumentError(f"{paths[-1]} is named twice: name a file for each output.")
+        if places.count(path.absolute()) > 1:
+            raise ArgumentError(f"{path} is named twice: name a file for each output.")
 
 
 def _read(data: str, train: float | None, reading: dict[str, Any]) -> Recording:
     """Read a file or a data set by name, and say how it was understood."""
-    from sacm.cli.output import show_understood
     from sacm.data.load import load, names_file, refuse_options
     from sacm.quality.recording import read_recording
 
-    if names_file(data):
-        recording = read_recording(data, train, reading=reading)
-    else:
+    if not names_file(data):
         refuse_options(data, reading)
-        recording = read_recording(load(data), train)
-    show_understood(recording.understood, without=_LACKS)
+        return read_recording(load(data), train)
+    recording = read_recording(data, train, reading=reading)
+    for line in recording.understood:
+        note(line)
     return recording
 
 
 def _write_repaired(found: Quality, file: Path) -> None:
-    """Write the repaired table; of a data set its rows with their series and times."""
+    """Write the repaired table; of a data set its values, with their times."""
     import pandas as pd
 
     table, recording = found.repaired, found.recording
@@ -178,7 +170,73 @@ def _write_repaired(found: Quality, file: Path) -> None:
         table = pd.DataFrame(found.values, columns=list(recording.columns))
         if recording.times is not None:
             table.insert(0, "time", recording.times)
-        if len(set(recording.labels)) > 1:
-            lengths = list(map(len, recording.segments))
-            table.insert(0, "series", np.repeat(recording.labels, lengths))
     table.to_csv(file, index=False)
+
+
+@takes_reading(without=("target", "split", "scaling"))
+def score(
+    file: _File,
+    window: Annotated[int, Option(help="Rows in a window.")] = 96,
+    stride: Annotated[int | None, Option(help="Rows between two windows.")] = None,
+    out: Annotated[Path | None, Option(help="Write every window to this CSV file.")] = None,
+    as_json: AsJson = False,
+    *,
+    reading: dict[str, Any],
+) -> None:
+    """Rank the windows of a series by unreliability, without training anything.
+
+    Every channel is z-scored over the file; a window's score is what the method's spectral filter
+    takes away from it. Higher is less reliable. Windows lie side by side unless --stride is given.
+
+    Example: sacm score my.csv --window 96 --out windows.csv
+    """
+    from sacm.data.forecasting import ALL_ROWS
+    from sacm.data.load import names_file, resolve
+    from sacm.data.scaling import fill_data
+
+    step = window if stride is None else stride
+    everything = {**reading, "split": ALL_ROWS} if names_file(file) else reading
+    data: Any = fill_data(resolve(file, task="forecasting", reading=everything))[0]
+    show_reading(data)
+    ranked = rank_windows(data, window=window, stride=step)
+    if out is not None:
+        write_frame(ranked, out)
+        note(f"{len(ranked):,} windows written to {out}.")
+    if as_json:
+        records = loads(ranked.to_json(orient="records", date_format="iso"))
+        show_json({"file": file, "window": window, "stride": step, "windows": records})
+        return
+    rows: list[Any] = list(ranked.itertuples(index=False, name=None))
+    shown = [*rows[:3], ("…",), *rows[-3:]] if len(rows) > 6 else rows
+    title = f"{len(ranked):,} windows of {file}, least reliable first"
+    show_table(list(ranked.columns), shown, title=title)
+
+
+def rank_windows(data: ForecastingData, *, window: int, stride: int) -> pd.DataFrame:
+    """One row a window, the least reliable first; rows are counted from 1 in each series."""
+    import numpy as np
+    import pandas as pd
+
+    from sacm import score_windows
+    from sacm.data import ChannelScaler
+
+    values = ChannelScaler.fit([data.values]).transform(data.values)
+    series = data.last_rows(len(values))
+    if len(series) > 1:
+        series = {name: rows for name, rows in series.items() if len(rows) >= window}
+    if not series:
+        raise DataError(f"No series of {data.name} has the {window} rows of a window.")
+    parts = []
+    for name, rows in series.items():
+        scores = score_windows(values[rows], window, stride)
+        first = np.arange(len(scores)) * stride
+        part: dict[str, Any] = {"series": name} if len(series) > 1 else {}
+        part |= {"first_row": first + 1, "last_row": first + window}
+        if data.timestamps is not None:
+            times = data.timestamps[rows]
+            write = pd.Series if data.form is None else data.form.write_times
+            part |= {"from": write(times[first]), "to": write(times[first + window - 1])}
+        parts.append(pd.DataFrame({**part, "score": scores.astype(np.float64)}))
+    table = pd.concat(parts).sort_values("score", ascending=False, kind="stable")
+    table.insert(0, "rank", range(1, len(table) + 1))
+    return table.reset_index(drop=True)

@@ -1,9 +1,9 @@
-"""`sacm runs` (list, show, latest, compare, report, remove), and how users name runs."""
+"""`sacm runs` (list, show, latest, report, remove), and how users name runs."""
 
 from __future__ import annotations
 
+import glob
 import json
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,21 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sacm.cli.options import AsJson, RunName, Runs
-from sacm.cli.output import note, show_json, show_results, show_table, show_texts, write_text
+from sacm.cli.output import note, show_json, show_results, show_table, show_texts
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sacm.inference import Predictor
     from sacm.training import Run
 
-runs = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    help="List, show, compare, report or remove runs.\n\nExample: sacm runs list",
-)
+HELP = "List, show, report or remove runs.\n\nExample: sacm runs list"
+runs = typer.Typer(add_completion=False, no_args_is_help=True, help=HELP)
 LATEST, RUNS = Path("latest"), Path("runs")
 _LEADING = {"forecasting": "mae", "classification": "accuracy", "anomaly": "f1"}
-_BESIDE_BASELINES = {True: "better", False: "worse", None: ""}
 
 
 @runs.command("list")
@@ -44,13 +40,8 @@ def list_runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
     if not records:
         note(f"There is no run in {runs}.")
         return
-    rows = []
-    for record in records:
-        *values, measure, value, better = record.values()
-        measure = "MAE, z-scored" if measure == "mae" else measure
-        rows.append((*values, measure, value, _BESIDE_BASELINES[better]))
-    show_table([name.removeprefix("beats_") for name in records[0]], rows, words=3)
-    note("baselines: whether the run is better or worse than the best forecast without a network.")
+    show_table(list(records[0]), [list(record.values()) for record in records], words=3)
+    note("value: z-scored for mae; beats_baselines: better than the best forecast without network.")
 
 
 @runs.command()
@@ -80,37 +71,6 @@ def latest(runs: Runs = RUNS) -> None:
 
 
 @runs.command()
-def compare(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN …", help="Two or more runs.")],
-    as_json: AsJson = False,
-) -> None:
-    """Put the results of runs side by side, and the settings in which they differ.
-
-    Example: sacm runs compare my_PatchTST_raw my_PatchTST_sacm
-    """
-    finished = [load_run(each) for each in runs]
-    if len(finished) < 2:
-        raise ArgumentError("there is one run: name two or more to compare.")
-    results = _side_by_side([run.metrics.get("test", {}) for run in finished])
-    settings = _side_by_side([run.settings.model_dump() for run in finished])
-    different = {name: row for name, row in settings.items() if any(v != row[0] for v in row)}
-    names = [run.folder.name for run in finished]
-    if as_json:
-        show_json({"runs": names, "settings": different, "results": results})
-        return
-    headings = [f"run {number}" for number in range(1, len(names) + 1)]
-    for heading, name in zip(headings, names, strict=True):
-        note(f"{heading}: {name}")
-    rows: list[Any] = [(name, *map(str, row)) for name, row in different.items()]
-    show_table(("", *headings), [*rows, *((name, *row) for name, row in results.items())])
-
-
-def _side_by_side(records: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    names = dict.fromkeys(name for record in records for name in record)
-    return {name: [record.get(name) for record in records] for name in names}
-
-
-@runs.command()
 def report(
     run: RunName = LATEST,
     out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("run.html"),
@@ -119,16 +79,16 @@ def report(
 
     Example: sacm runs report latest --out run.html
     """
+    from sacm.files import write_text
     from sacm.inference.run_page import run_page
 
-    write_text(run_page(load_run(run)), out)
+    write_text(out, run_page(load_run(run)))
     typer.echo(f"report: {out}")
 
 
 @runs.command()
 def remove(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run, as for runs show.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    run: RunName, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
 ) -> None:
     """Delete a run and everything in its folder.
 
@@ -147,10 +107,7 @@ def remove(
 
 
 def summarise_run(folder: Path) -> dict[str, Any]:
-    """What a list says about a run; a damaged one is listed as such.
-
-    The files are read as they are: a list need not wait for torch.
-    """
+    """What a list says about a run; a damaged one is listed as such, and torch is not needed."""
     record: dict[str, Any] = {"run": folder.name, "state": "unfinished"}
     record |= dict.fromkeys(("trained", "horizon", "epochs", "measure", "value", "beats_baselines"))
     results = folder / "metrics.json"
@@ -162,16 +119,11 @@ def summarise_run(folder: Path) -> dict[str, Any]:
         elif results.exists() and (folder / "best.safetensors").exists():
             metrics = json.loads(results.read_text(encoding="utf-8"))
             ended = datetime.fromtimestamp(results.stat().st_mtime, tz=UTC).astimezone()
-            measure, beside = _LEADING[settings["task"]], metrics.get("baselines", {})
-            compared = len(beside.get("rows", {})) > 1
-            record |= {
-                "state": "finished",
-                "trained": ended.isoformat(" ", timespec="minutes"),
-                "epochs": metrics["epochs"],
-                "measure": measure,
-                "value": metrics.get("test", {}).get(measure),
-                "beats_baselines": not beside["sentences"] if compared else None,
-            }
+            record |= {"state": "finished", "trained": ended.isoformat(" ", timespec="minutes")}
+            record |= {"epochs": metrics["epochs"], "measure": _LEADING[settings["task"]]}
+            record["value"] = metrics.get("test", {}).get(record["measure"])
+            if len(metrics.get("baselines", {}).get("rows", ())) > 1:
+                record["beats_baselines"] = not metrics["baselines"]["sentences"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         record["state"] = "damaged"
     return record
@@ -192,12 +144,11 @@ def find_run(name: Path) -> Path:
         return results[-1].parent
     if name.exists() or not name.name:
         return name
-    begun = sorted(file.parent for file in folder.glob("*/config.json"))
-    begun = [run for run in begun if run.name.startswith(name.name)]
+    begun = sorted(folder.glob(f"{glob.escape(name.name)}*/config.json"))
     if len(begun) > 1:
-        names = ", ".join(run.name for run in begun[:5])
+        names = ", ".join(file.parent.name for file in begun[:5])
         raise ArgumentError(f"{name} could be any of {len(begun)} runs: {names}. Name one.")
-    return begun[0] if begun else name
+    return begun[0].parent if begun else name
 
 
 def load_run(folder: Path) -> Run:
@@ -222,8 +173,3 @@ def load_predictor(
     finished = load_run(run).read_as(check_reading(**reading))
     predictor = Predictor.load(finished)
     return finished, obeying(predictor, rules, keep) if rules or keep else predictor
-
-
-def is_main_process() -> bool:
-    """True in the process that prints; of several that share a run, the first does."""
-    return os.environ.get("LOCAL_RANK", "0") == "0"

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _LARGE = 3_000_000  # values, which take about half a minute
 
 
-@options.takes_settings()
 @options.takes(options.make_hardware, into="hardware")
+@options.takes_settings()
 def train(
     asked: dict[str, Any],
     hardware: Any,
@@ -31,7 +31,6 @@ def train(
     Example: sacm train forecasting --data my.csv --horizon 24
     """
     from sacm import training
-    from sacm.cli.runs import is_main_process
     from sacm.data import resolve
     from sacm.files import write_json
     from sacm.tasks import get_task, let_compete, make_settings
@@ -42,11 +41,11 @@ def train(
     task = get_task(settings.task)
     data = task.divide(task.resolve(settings, data), data)
     quality = None
-    if is_main_process():
+    if options.is_main_process():
         output.show_reading(data, settings)
         quality = inspect_quality(data, settings)
     run = training.train(settings, folder=runs, hardware=hardware, data=data)
-    if not is_main_process():
+    if not options.is_main_process():
         return
     if quality is not None:
         write_json(run.folder / "quality.json", quality)
@@ -76,8 +75,7 @@ def inspect_quality(data: Any, settings: RunSettings) -> dict[str, Any] | None:
         note("Quality: not looked at, the data are large; `sacm quality` does it on request.")
         return None
     try:
-        files = files_of(settings.strategy or "raw")
-        quality = inspect(data, rules=files.get("rules"), keep=files.get("keep"))
+        quality = inspect(data, **files_of(settings.strategy or "raw"))
     except SACMError as error:
         note(f"Quality: could not be judged: {error}")
         return None

@@ -49,7 +49,7 @@ LEGEND = (
     "worse; p: paired t-test."
 )
 ANOMALY_LEGEND = (
-    "PA: point-adjusted, which random scores pass easily; the random row has what they reach. "
+    " PA: point-adjusted, which random scores pass easily; the random row has what they reach. "
     "Compare VUS-PR."
 )
 _WINDOWS = 1024  # training windows of which rates are computed

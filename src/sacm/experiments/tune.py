@@ -96,7 +96,7 @@ def tune(
                 trial.suggest_categorical(name, values)
         chosen = dict(trial.params)
         if on_trial is not None:
-            on_trial(trial.number, chosen)
+            on_trial(trial.number + 1, chosen)
         reported: list[int] = []
 
         def report(epoch: int, value: float) -> None:
@@ -114,7 +114,7 @@ def tune(
 
     study.optimize(train_trial, n_trials=trials, catch=(SACMError,))
     records = [
-        {"number": t.number, "state": t.state.name.lower(), "value": t.value, **t.params}
+        {"number": t.number + 1, "state": t.state.name.lower(), "value": t.value, **t.params}
         for t in study.trials
     ]
     sign = -1 if highest else 1

@@ -39,7 +39,7 @@ def make_fabric(hardware: Hardware, settings: ResolvedSettings, folder: Path) ->
     where: Any = {"accelerator": hardware.accelerator, "devices": hardware.devices}
     try:
         return Fabric(**where, precision=settings.precision, loggers=loggers)
-    except (ValueError, RuntimeError, TypeError) as error:
+    except Exception as error:  # Lightning has several of its own for hardware that is not there
         reason = str(error).splitlines()[0]
         raise ArgumentError(
             f"accelerator {hardware.accelerator!r} with devices {hardware.devices!r} cannot be "

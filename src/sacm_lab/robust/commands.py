@@ -70,8 +70,8 @@ def list_command(as_json: AsJson = False) -> None:
 
 
 @app.command()
-@takes(read_part, into="asked", first=False, lead=RUN_LEAD)
-@takes(read_work, into="work", first=False)
+@takes(read_part, into="asked", lead=RUN_LEAD)
+@takes(read_work, into="work")
 def run(
     name: Name,
     asked: Asked,
@@ -96,8 +96,8 @@ def run(
 
 
 @app.command()
-@takes(read_part, into="asked", first=False, lead=REPORT_LEAD)
-@takes(read_output, into="output", first=False)
+@takes(read_part, into="asked", lead=REPORT_LEAD)
+@takes(read_output, into="output")
 def report(
     name: Name,
     asked: Asked,
