@@ -10,8 +10,8 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.metadata import entry_points
-from pkgutil import resolve_name
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sacm.errors import ArgumentError, SACMWarning, did_you_mean
@@ -107,8 +107,12 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> T:
         """Return what a name stands for; what was registered as text is imported."""
-        value: T = self.entry(name).value
-        return resolve_name(value) if isinstance(value, str) else value  # type: ignore[return-value]
+        value: Any = self.entry(name).value
+        if isinstance(value, str):
+            module, _, attribute = value.partition(":")
+            value = getattr(import_module(module), attribute)
+        found: T = value
+        return found
 
     def find(self, name: str) -> T | None:
         """Return what a name stands for; None if it is not registered."""

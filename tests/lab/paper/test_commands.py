@@ -49,10 +49,10 @@ def kept(tmp_path: Path) -> Path:
 def test_the_list_names_everything(paper: Command) -> None:
     printed = paper("list")
     assert printed.code == 0
-    for name in (*EXPERIMENTS, "gains", *figures.names()):
+    for name in (*EXPERIMENTS.names(), "gains", *figures.names()):
         assert f" {name} " in printed.out
     record = json.loads(paper("list", "--json").out)
-    assert [one["name"] for one in record["experiments"]] == list(EXPERIMENTS)
+    assert [one["name"] for one in record["experiments"]] == EXPERIMENTS.names()
 
 
 def test_a_plan_runs_nothing_and_times_a_few_steps(paper: Command, tmp_path: Path) -> None:
