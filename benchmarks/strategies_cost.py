@@ -37,7 +37,6 @@ from sacm.training.trainer import Training
 LENGTH, CHANNELS, BATCH = 96, 7, 32
 NEEDED = {"fixed": "fixed(p=0.2)"}  # strategies that need an option
 VARIANTS = (
-    "sacm(scale=free)",
     "sacm(score=amplitude)",
     "expose(consistency=1)",
     "guard+sacm",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from sacm.inject.infer import movement
+from sacm.inject.probe import movement
 from tests.pretend_device import PRETENDED, Elsewhere
 
 

@@ -19,10 +19,8 @@ BACKBONES = [
 NEEDED = {"fixed": "fixed(p=0.2)", "ensemble": "ensemble(k=2)", "smoothing": "smoothing(samples=2)"}
 OTHERS = [
     "sacm(p_max=0.3,detrend=endpoint,skip=second)",
-    "sacm(score_range=running,nonfinite=max_rate)",
     "hard_denoise(keep=0.2,kind=lowpass)",
     pytest.param("selective+sacm", marks=pytest.mark.lab),
-    "sacm(scale=free)",
     pytest.param("ema+sacm", marks=pytest.mark.lab),
 ]
 

@@ -194,28 +194,11 @@ def test_a_folded_layout_gives_each_row_its_owners_rate(layout: SiteLayout) -> N
     keep = torch.tensor([1.0, 0.5, 0.9])
     h = torch.rand(40, 9, 50) + 0.5
     out = layout.drop(h, Keep.of(keep))
-    for row, owner in enumerate(layout.owners(3).tolist()):
+    for row in range(9):
+        owner = row // 3 if layout.batch_major else row % 3
         kept = int((out[:, row] != 0).sum())
         assert _standard_errors(kept, 2000, float(keep[owner])) <= 4
 
 
 def test_an_empty_activation_passes() -> None:
     assert adaptive_dropout(torch.zeros(3, 0), torch.full((3,), 0.5)).shape == (3, 0)
-
-
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.compile)])
-def test_a_rate_of_one_gives_zeros_and_finite_gradients(compiled: bool) -> None:
-    torch.manual_seed(20)
-    drop = torch.compile(adaptive_dropout, backend="eager") if compiled else adaptive_dropout
-    h = torch.randn(3, 40_000, requires_grad=True)
-    rates = torch.tensor([0.5, 1.0, 0.0], requires_grad=True)
-    out = drop(h, rates)
-    assert not out[1].any()
-    assert torch.equal(out[2], h[2])
-    assert _standard_errors(int((out[0] != 0).sum()), 40_000, 0.5) <= 4
-    by_h, by_rates = torch.autograd.grad(out.square().sum(), (h, rates))
-    assert by_h.isfinite().all()
-    assert by_rates.isfinite().all()
-    assert not by_h[1].any()
-    assert by_rates[1] == 0
-    assert by_rates[0] != 0

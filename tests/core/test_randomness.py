@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from sacm.core.dropout import draw_random_words, mix_stream
+from sacm.core.dropout import draw_random_words
 
 CPU = torch.device("cpu")
 # Below and above the size from which another generator takes over.
@@ -43,34 +43,3 @@ def test_streams_that_share_a_seed_are_independent(count: int) -> None:
             pair = torch.stack([first < keep, second < keep]).double()
             correlation = float(torch.corrcoef(pair)[0, 1])
             assert abs(correlation) <= 5 / math.sqrt(4 * count)
-
-
-@pytest.mark.parametrize("streams", [(0, 1), (1, 2), (1, 5), (3, 7)])
-def test_streams_of_the_same_uniforms_are_uniform_and_independent(
-    streams: tuple[int, int],
-) -> None:
-    torch.manual_seed(0)
-    uniforms = torch.rand(200_000)
-    one, other = (mix_stream(uniforms, stream) for stream in streams)
-    for mixed in (one, other):
-        assert 0 <= mixed.min() <= mixed.max() < 1
-        counts = torch.histc(mixed, 64, 0, 1)
-        expected = len(uniforms) / 64
-        assert ((counts - expected) ** 2 / expected).sum() < 63 + 5 * (2 * 63) ** 0.5
-    for share in (0.05, 0.3, 0.5, 0.9):
-        both = ((one < share) & (other < share)).double().mean()
-        spread = (share**2 * (1 - share**2) / len(uniforms)) ** 0.5
-        assert (both - share**2).abs() < 5 * spread
-
-
-def test_neighbouring_entries_stay_independent_in_a_stream() -> None:
-    torch.manual_seed(0)
-    mixed = mix_stream(torch.rand(200_000), 3)
-    correlation = torch.corrcoef(torch.stack([mixed[:-1], mixed[1:]]))[0, 1]
-    assert correlation.abs() < 5 / len(mixed) ** 0.5
-
-
-def test_mixing_a_stream_is_a_permutation_of_the_24_bits() -> None:
-    some = torch.arange(0, 2**24, 7, dtype=torch.float32) / 2**24
-    assert mix_stream(some, 2).unique().numel() == some.numel()
-    assert torch.equal(mix_stream(some, 0), some)

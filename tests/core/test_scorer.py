@@ -42,7 +42,6 @@ configs = st.builds(
     detrend=st.sampled_from(["ols", "endpoint", "none"]),
     log_norm=st.booleans(),
     sfm_anchor=st.booleans(),
-    score_range=st.sampled_from(["batch", "running"]),
 )
 
 

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.overrides import _get_current_function_mode_stack
 
 import sacm
-from sacm.inject.handlers import attention_weights
+from sacm.inject.sites import ModulationState, SiteLayout
+from sacm.inject.stand_ins import StandIn, handle_attention
 
 from . import models
 from .models import CHANNELS, windows
@@ -34,23 +35,31 @@ MASKS: dict[str, dict[str, Any]] = {
 }
 
 
+def attend(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
+    """Attention as the method computes it, at rates of 0."""
+    state = ModulationState(True, stated={"*": SiteLayout(0)}, rates=torch.zeros(len(query)))
+    state.running = True
+    stand_in, function = StandIn(nn.Identity(), "here", state), F.scaled_dot_product_attention
+    return handle_attention(stand_in, function, query, key, value, dropout_p=0.1, **options)
+
+
 @pytest.mark.parametrize("name", MASKS)
-def test_attention_weights_are_those_of_torch(name: str) -> None:
+def test_attention_is_that_of_torch(name: str) -> None:
     torch.manual_seed(0)
     query, key, value = (torch.randn(2, 3, n, 4) for n in (5, 7, 7))
-    options = {"attn_mask": None, **MASKS[name]}
+    options = MASKS[name]
     if name == "per head":
         options["attn_mask"][..., 0] = True  # a row that sees nothing is undefined in torch
     expected = F.scaled_dot_product_attention(query, key, value, **options)
-    torch.testing.assert_close(attention_weights(query, key, **options) @ value, expected)
+    torch.testing.assert_close(attend(query, key, value, **options), expected)
 
 
 def test_a_row_that_sees_no_key_is_zero_and_has_a_finite_gradient() -> None:
     query = torch.randn(1, 2, 4, requires_grad=True)
     mask = torch.tensor([[True, False], [False, False]])
-    weights = attention_weights(query, torch.randn(1, 2, 4), mask)
-    assert weights[0, 1].tolist() == [0.0, 0.0]
-    weights.square().sum().backward()
+    out = attend(query, torch.randn(1, 2, 4), torch.randn(1, 2, 4), attn_mask=mask)
+    assert out[0, 1].tolist() == [0.0] * 4
+    out.square().sum().backward()
     assert query.grad.isfinite().all()
 
 

@@ -7,14 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import _get_current_function_mode_stack
 
 import sacm
 
 from . import models
-from .forced_rates import check_every_site
 from .models import CHANNELS, windows
 
 coverages = pytest.mark.parametrize("coverage", ["modules", "all"])
@@ -73,62 +71,17 @@ def test_threads(coverage: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         for rates, seen in zip(expected, pool.map(train, range(4)), strict=True):
             assert all(torch.equal(rates, other) for other in seen)
-    assert torch.backends.mha.get_fastpath_enabled()
 
 
-class Outer(nn.Module):
-    """An attached model with an attached model inside, on other windows of another batch size."""
-
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-        self.attention = nn.MultiheadAttention(CHANNELS, 1, dropout=0.1, batch_first=True)
-        self.drop = nn.Dropout(0.1)
-        self.head = nn.Linear(CHANNELS, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        before = self.drop(self.attention(x, x, x, need_weights=False)[0])
-        # Two halves of every window make a batch twice as large.
-        halves = x.reshape(2 * x.shape[0], -1, CHANNELS)
-        inside = self.inner(halves).view(x.shape[0], -1, 2)
-        return F.dropout(self.head(self.drop(before)), 0.1, self.training) + inside
-
-
-@pytest.mark.parametrize("outer_coverage", ["modules", "all"])
-@pytest.mark.parametrize("inner_coverage", ["modules", "all"])
-def test_nested(outer_coverage: str, inner_coverage: str) -> None:
-    torch.manual_seed(0)
-    inner = models.Encoder(batch_first=True)
-    within = sacm.attach(inner, channels=CHANNELS, coverage=inner_coverage)
-    model, x = Outer(inner), windows(5)
-    modulator = sacm.attach(model, channels=CHANNELS, coverage=outer_coverage, example_inputs=x)
-    model(x).sum().backward()
-    assert modulator.rates.shape == (5,)
-    assert within.rates.shape == (10,)
-    expected = sacm.SpectralScorer(CHANNELS)(x.reshape(10, -1, CHANNELS)).scores.detach()
-    torch.testing.assert_close(within.scores, expected)
-    own = {site.name for site in modulator.sites if site.adaptive}
-    assert "drop" in own
-    if inner_coverage == "all":
-        assert not any(name.startswith("inner") for name in own)
-        assert {"encoder.layers.0.self_attn:attention"} <= {site.name for site in within.sites}
-    assert all(
-        site.reason == "belongs to another modulator"
-        for site in modulator.sites
-        if site.name.startswith("inner") and not site.adaptive
-    )
-    with modulator.forced_rates(torch.zeros(5)):
-        model(x)
-        assert within.rates.max() > 0.05
-    halves = x.reshape(10, -1, CHANNELS)
-    with modulator.forced_rates(torch.zeros(5)):
-        check_every_site(model, within, lambda h: model(h.reshape(x.shape)), halves)
-    with within.forced_rates(torch.zeros(10)):
-        check_every_site(model, modulator, model, x)
-    assert all(p.grad is not None for p in [*within.parameters(), *modulator.parameters()])
-    sacm.detach(model)
-    assert isinstance(inner.sacm_modulator, sacm.CapacityModulator), "the inner one stays"
-    inner(windows(4)).sum().backward()
+def test_a_model_around_or_inside_an_attached_one_is_refused() -> None:
+    model = nn.Sequential(models.MLP(), nn.Linear(2, 2))
+    sacm.attach(model[0], channels=CHANNELS)
+    with pytest.raises(sacm.ArgumentError, match="0 of Sequential is already attached"):
+        sacm.attach(model, channels=CHANNELS)
+    sacm.detach(model[0])
+    sacm.attach(model, channels=CHANNELS)
+    with pytest.raises(sacm.ArgumentError, match="already attached"):
+        sacm.attach(model[0], channels=CHANNELS)
 
 
 class Fragile(models.Functional):
@@ -152,7 +105,7 @@ def test_a_forward_that_raises_leaves_nothing_stale(coverage: str) -> None:
     with pytest.raises(RuntimeError, match="on purpose"):
         model(windows(7, seed=1))
     assert _get_current_function_mode_stack() == []
-    assert modulator.coverage.shared.stack == []
+    assert modulator.state.stack == []
     with pytest.warns(sacm.SACMWarning, match="called outside a training forward"):
         model.head(torch.randn(7, 16, 12))
     model.fail = False

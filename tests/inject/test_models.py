@@ -170,11 +170,6 @@ class OneByOne(OneSite):
         return torch.stack([super(OneByOne, self).forward(window) for window in x])
 
 
-class Mapped(OneSite):
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.func.vmap(super().forward, randomness="different")(x)
-
-
 REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "sorted": (
         lambda: OneSite(lambda _, x: x[x.abs().sum((1, 2)).argsort()]),
@@ -188,7 +183,6 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "window before": (lambda: OneSite(lambda _, x: x + x.roll(1, 0)), "mixes the rows"),
     "compares": (ComparesWindows, "mixes the rows of the 8 probed windows"),
     "one by one": (OneByOne, "mixes the rows"),
-    "vmap": (Mapped, "inside a transform of torch"),
 }
 
 
@@ -323,7 +317,7 @@ def test_what_is_random_beside_adaptive_sites_is_reported() -> None:
 
     model = nn.Sequential(OneSite(), Noisy())
     summary = attach(model, windows()).summary()
-    assert summary.random_training
+    assert summary.is_random
     assert "Also random in training: something that is not listed here" in str(summary)
     sacm.detach(model)
     assert "random" not in str(attach(model, windows(), coverage="all").summary())

@@ -5,7 +5,6 @@ import torch
 from torch import Tensor, nn
 
 import sacm
-from sacm import SACMConfig
 
 from . import models
 from .models import CHANNELS, windows
@@ -57,18 +56,6 @@ def test_a_mapper_that_gives_something_else_is_refused(value: object, message: s
     sacm.attach(model, channels=CHANNELS, mapper=Constant(value))
     with pytest.raises(sacm.ArgumentError, match=message):
         model(windows())
-
-
-def test_windows_that_are_not_finite_get_the_highest_rate_from_any_mapper() -> None:
-    x = windows()
-    x[2, 3, 1] = torch.nan
-    model = models.MLP()
-    config = SACMConfig(nonfinite="max_rate", p_max=0.4)
-    mapper = Constant(torch.full((6,), 0.1))
-    modulator = sacm.attach(model, channels=CHANNELS, config=config, mapper=mapper)
-    model(x)
-    assert modulator.rates.tolist() == pytest.approx([0.1, 0.1, 0.4, 0.1, 0.1, 0.1])
-    assert modulator.scores[2] == torch.inf
 
 
 def test_forced_rates_end_with_their_block_also_after_an_error() -> None:

@@ -1,4 +1,4 @@
-"""Attached models in two and four processes, wrapped for data-parallel and for sharded training.
+"""Attached models in two and four processes, wrapped for data-parallel training.
 
 Rates, gradients and scalars must be those of one process that sees the windows of all. That is
 computed here from the formulas, with the masks that the processes drew.
@@ -13,8 +13,6 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 import sacm
@@ -43,25 +41,10 @@ def make_model() -> tuple[Wide, sacm.CapacityModulator]:
     return model, sacm.attach(model, channels=CHANNELS, example_inputs=windows())
 
 
-def wrap(model: Wide, modulator: sacm.CapacityModulator, how: str, world: int) -> nn.Module:
-    if how == "ddp":
-        return DistributedDataParallel(model)
-    mesh = init_device_mesh("cpu", (world,))
-    fully_shard(model.body, mesh=mesh)
-    fully_shard(model, mesh=mesh, ignored_params=modulator.replicate())
-    return model
-
-
-def whole(tensor: Tensor) -> Tensor:
-    """The value of a parameter or gradient that may be spread over processes."""
-    full = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
-    return full.detach().clone()
-
-
-def train(rank: int, world: int, folder: str, how: str) -> None:
+def train(rank: int, world: int, folder: str) -> None:
     """Train a few steps; save what this process saw in the first, and where it ended."""
     model, modulator = make_model()
-    wrapped = wrap(model, modulator, how, world)
+    wrapped = DistributedDataParallel(model)
     optimizer = torch.optim.SGD(wrapped.parameters(), lr=0.1)
     record: dict[str, Any] = {}
     for step in range(STEPS):
@@ -71,19 +54,18 @@ def train(rank: int, world: int, folder: str, how: str) -> None:
         out = wrapped(x)
         out.square().mean().backward()
         if step == 0:
-            gradients = {name: whole(p.grad) for name, p in model.named_parameters()}
+            gradients = {name: p.grad.clone() for name, p in model.named_parameters()}
             record = {"rates": modulator.rates, "kept": out != 0, "gradients": gradients}
         optimizer.step()
-    record["end"] = {name: whole(p) for name, p in model.named_parameters()}
+    record["end"] = {name: p.detach().clone() for name, p in model.named_parameters()}
     record["checks"] = 2 - modulator.checks_left
-    torch.save(record, f"{folder}/{how}{rank}.pt")
+    torch.save(record, f"{folder}/{rank}.pt")
 
 
 def run_process(rank: int, world: int, folder: str) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", f"file://{folder}/meet", rank=rank, world_size=world)
-    for how in ("ddp", "fsdp"):
-        train(rank, world, folder, how)
+    train(rank, world, folder)
     dist.destroy_process_group()
 
 
@@ -92,23 +74,14 @@ def run_process(rank: int, world: int, folder: str) -> None:
     params=[2, pytest.param(4, marks=pytest.mark.nightly)],
     ids=["two", "four"],
 )
-def records(
+def ranks(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, list[dict[str, Any]]]:
-    """What every process of each wrapper saw."""
+) -> list[dict[str, Any]]:
+    """What every process saw."""
     world: int = request.param
     folder = tmp_path_factory.mktemp("processes")
     mp.spawn(run_process, (world, str(folder)), nprocs=world)
-    return {
-        how: [torch.load(folder / f"{how}{rank}.pt") for rank in range(world)]
-        for how in ("ddp", "fsdp")
-    }
-
-
-@pytest.fixture(params=["ddp", "fsdp"])
-def ranks(request: pytest.FixtureRequest, records: dict[str, Any]) -> list[dict[str, Any]]:
-    """The records of all processes of one wrapper."""
-    return records[request.param]
+    return [torch.load(folder / f"{rank}.pt") for rank in range(world)]
 
 
 def test_rates_are_those_of_the_whole_batch(ranks: list[dict[str, Any]]) -> None:

@@ -76,17 +76,6 @@ def test_every_kind_of_site_is_described_with_its_path(
     assert says in line
 
 
-def test_a_random_evaluation_is_reported_once(
-    zoo: tuple[sacm.CapacityModulator, list[warnings.WarningMessage]],
-) -> None:
-    modulator, caught = zoo
-    assert [w.category for w in caught] == [sacm.SACMWarning]
-    message = str(caught[0].message)
-    assert message.startswith("Zoo: two evaluations of the same windows differ (")
-    last = str(modulator.summary()).splitlines()[-1]
-    assert last == "Evaluation is random: two passes over the same windows differ."
-
-
 def test_the_count_of_sites_and_scalars_is_told(zoo: tuple[sacm.CapacityModulator, object]) -> None:
     expected = f"3 of 6 dropout sites adaptive, {2 * CHANNELS + 2} scalars added."
     assert expected in str(zoo[0].summary())

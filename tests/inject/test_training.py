@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
 from torch import Tensor
 
 import sacm
-from sacm import SACMConfig
 
 from . import models
 from .models import CHANNELS, attached, windows
@@ -135,42 +132,6 @@ def test_a_model_in_half_precision_trains() -> None:
     model(windows().bfloat16()).sum().backward()
     assert modulator.rates.dtype == torch.float32
     assert all(p.grad.isfinite().all() for p in model.parameters())
-
-
-def test_a_running_range_places_single_windows() -> None:
-    model = models.MLP()
-    modulator = attached(model, config=SACMConfig(score_range="running"))
-    for seed in range(3):
-        model(windows(8, seed=seed))
-    rates = []
-    for window in windows(8, seed=9).split(1):
-        model(window).sum().backward()
-        rates.append(modulator.rates.item())
-    assert max(rates) - min(rates) > 0.1
-    assert {"sacm_modulator.mapper.low", "sacm_modulator.mapper.high"} <= set(model.state_dict())
-    model.eval()(windows())
-    low = modulator.mapper.low.clone()
-    model(windows(2))
-    assert torch.equal(modulator.mapper.low, low), "evaluation does not move the range"
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_broken_window_gets_the_top_rate_and_leaves_the_others_alone(value: float) -> None:
-    torch.manual_seed(0)
-    model = models.BatchMajor()
-    modulator = attached(model, config=SACMConfig(nonfinite="max_rate"), example_inputs=None)
-    x = windows(6)
-    x[2, 5, 1] = value
-    x[0, 0, 0] = value  # among the windows that the probe takes, too
-    out = model(x)
-    whole = [1, 3, 4, 5]
-    expected = sacm.RateMapper()(sacm.SpectralScorer(CHANNELS)(x[whole]).scores).detach()
-    torch.testing.assert_close(modulator.rates[whole], expected)
-    assert modulator.rates[[0, 2]].tolist() == [0.5, 0.5]
-    assert modulator.scores[[0, 2]].tolist() == [math.inf, math.inf]
-    out[whole].square().mean().backward()
-    for parameter in modulator.parameters():
-        assert parameter.grad.isfinite().all()
 
 
 def test_a_window_that_needs_a_gradient_gets_it() -> None:

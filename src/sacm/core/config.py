@@ -27,14 +27,6 @@ class SACMConfig:
         log_norm: Scale the log amplitudes of each series to [0, 1].
         sfm_anchor: Let the threshold depend on the spectral flatness of the series.
         eps: Small positive number that keeps divisions and logarithms finite.
-        score_range: Normalise scores by the minimum and maximum of the ``"batch"`` (the paper), or
-            by ``"running"`` averages of them, for very small or very uneven batches.
-        global_batch: Under torch.distributed, take the minimum and maximum over all processes.
-        nonfinite: ``"propagate"``: a window with NaN makes all rates NaN, as it makes the loss,
-            and infinity counts as a very large value. ``"max_rate"``: such windows get `p_max` and
-            do not change the rates of the others.
-        scale: ``"data"``: residuals count in the units of the windows (the paper). ``"free"``: each
-            channel's residual over its deviation in the window, so that amplitude hardly counts.
 
     Raises:
         ArgumentError: A value is of the wrong kind or outside its bounds.
@@ -57,10 +49,6 @@ class SACMConfig:
     log_norm: bool = True
     sfm_anchor: bool = True
     eps: float = 1e-8
-    score_range: Literal["batch", "running"] = "batch"
-    global_batch: bool = True
-    nonfinite: Literal["propagate", "max_rate"] = "propagate"
-    scale: Literal["data", "free"] = "data"
 
     def __post_init__(self) -> None:
         for name, kind in get_type_hints(SACMConfig).items():

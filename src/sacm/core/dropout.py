@@ -43,22 +43,21 @@ def adaptive_dropout(h: Tensor, rates: Tensor) -> Tensor:
     """Drop entries of `h` at each sample's own rate; for training only.
 
     Kept entries are divided by the keep probability, so the expected value stays `h`. Gradients
-    reach `h` and, straight through, `rates`. A sample of rate 1 becomes zero, without gradient.
+    reach `h` and, straight through, `rates`.
 
     Args:
         h: Activation `[B, ...]`.
-        rates: Dropout rates `[B]`, each in [0, 1].
+        rates: Dropout rates `[B]`, each in [0, 1).
 
     Returns:
         The activation after dropout, `[B, ...]`.
 
     Raises:
-        ArgumentError: Shapes do not fit, or a rate on the CPU lies outside [0, 1].
+        ArgumentError: Shapes do not fit, or a rate on the CPU lies outside [0, 1).
 
     Example:
-        >>> adaptive_dropout(torch.ones(2, 3), torch.tensor([0.0, 1.0]))
-        tensor([[1., 1., 1.],
-                [0., 0., 0.]])
+        >>> adaptive_dropout(torch.ones(2, 3), torch.tensor([0.0, 0.5]))[0]
+        tensor([1., 1., 1.])
     """
     for name, value in (("h", h), ("rates", rates)):
         if not isinstance(value, Tensor):
@@ -68,14 +67,10 @@ def adaptive_dropout(h: Tensor, rates: Tensor) -> Tensor:
             f"adaptive_dropout needs h [B, …] and rates [B], got {list(h.shape)} and "
             f"{list(rates.shape)}."
         )
-    all_gone = rates >= 1
-    if rates.device.type == "cpu" and not torch.compiler.is_compiling():
-        if bool(((rates < 0) | (rates > 1)).any()):
-            raise ArgumentError("rates of adaptive_dropout must lie in [0, 1].")
-        if not bool(all_gone.any()):  # the usual case, spared a pass over the activation
-            return drop_entries(h, Keep.of(1 - rates).along(0, h.dim()))
-    out = drop_entries(h, Keep.of(1 - rates.masked_fill(all_gone, 0)).along(0, h.dim()))
-    return out.masked_fill(all_gone.view(-1, *[1] * (h.dim() - 1)), 0)
+    cheap_to_check = rates.device.type == "cpu" and not torch.compiler.is_compiling()
+    if cheap_to_check and bool(((rates < 0) | (rates >= 1)).any()):
+        raise ArgumentError("rates of adaptive_dropout must lie in [0, 1).")
+    return drop_entries(h, Keep.of(1 - rates).along(0, h.dim()))
 
 
 def drop_entries(h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None) -> Tensor:
@@ -86,8 +81,7 @@ def drop_entries(h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None)
     shape = h.shape if mask_shape is None else torch.Size(mask_shape)
     if torch.compiler.is_compiling() or h.device.type not in ("cpu", "cuda"):
         q = keep.probability.view(keep.scale.shape)
-        uniforms = mix_stream(torch.rand(shape, device=h.device), _process_number())
-        return drop_entries_composed(h, q, uniforms < q)
+        return drop_entries_composed(h, q, torch.rand(shape, device=h.device) < q)
     return apply_mask(h, keep, draw_mask(h, keep, shape))
 
 
@@ -173,22 +167,6 @@ def draw_random_words(count: int, device: torch.device, *, stream: int = 0) -> T
     generator = torch.Generator(device).manual_seed(mixed)
     words = torch.empty(count, dtype=torch.int64, device=device)
     return words.random_(-(2**63), None, generator=generator)
-
-
-def mix_stream(uniforms: Tensor, stream: int) -> Tensor:
-    """Return other uniforms in [0, 1) for another stream; the same ones for stream 0.
-
-    Compiled code draws with `torch.rand`, which gives processes that share a seed the same numbers.
-    Here the 24 random bits of a float32 go through a permutation that depends on the stream. A
-    permutation keeps them uniform; multiplication and shifts by turns make them look independent.
-    """
-    if not stream:
-        return uniforms
-    words = (uniforms.float() * 2**24).to(torch.int64)
-    for turn, factor in enumerate((0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D)):
-        words = (words * factor + (stream + turn) * 0x27D4EB2F) & 0xFFFFFF
-        words = words ^ (words >> 11)
-    return words.to(torch.float32) / 2**24
 
 
 def _process_number() -> int:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from sacm.core.config import SACMConfig, check_config
-from sacm.core.distributed import reduce_extremes
 from sacm.errors import ArgumentError
-
-_MOMENTUM = 0.1  # weight of a new batch in the running range, as in batch normalisation
 
 
 def normalise_scores(scores: Tensor, low: Tensor, high: Tensor, eps: float) -> Tensor:
@@ -44,24 +44,17 @@ class RateMapper(nn.Module):
         [0.05, 0.309, 0.439]
     """
 
-    low: Tensor
-    high: Tensor
-
     def __init__(self, config: SACMConfig | None = None) -> None:
         super().__init__()
         self.config = check_config(config)
         self.gamma = nn.Parameter(torch.tensor(float(self.config.gamma)))
-        if self.config.score_range == "running":
-            self.register_buffer("low", torch.tensor(float("nan")))
-            self.register_buffer("high", torch.tensor(float("nan")))
 
-    def forward(self, scores: Tensor, reliable: Tensor | None = None) -> Tensor:
+    def forward(self, scores: Tensor) -> Tensor:
         """Return the dropout rates for the scores of one batch.
 
         Args:
-            scores: `[B]`, higher is less reliable.
-            reliable: Boolean `[B]`; windows marked False get `p_max` and do not shift the range of
-                the batch. None counts all windows.
+            scores: `[B]`, higher is less reliable; under torch.distributed the batch is that of
+                all processes.
 
         Returns:
             Rates `[B]`.
@@ -73,30 +66,41 @@ class RateMapper(nn.Module):
             given = list(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
             raise ArgumentError(f"scores must be a non-empty [B] torch tensor, got {given}.")
         config = self.config
-        low_of = high_of = scores
-        if reliable is not None:  # windows that are not never win a minimum or maximum
-            low_of = torch.where(reliable, scores, torch.inf)
-            high_of = torch.where(reliable, scores, -torch.inf)
-        if config.global_batch and dist.is_available() and dist.is_initialized():
-            low, high = reduce_extremes(low_of, high_of)
-        elif reliable is None:
-            low, high = scores.aminmax()  # one operation, and one in the backward pass
+        if world_size() > 1:
+            low, high = GlobalExtremes.apply(scores)
         else:
-            low, high = low_of.amin(), high_of.amax()
-        if config.score_range == "running":
-            low, high = self._update_running_range(low, high)
+            low, high = scores.aminmax()  # one operation, and one in the backward pass
         relative = normalise_scores(scores, low, high, config.eps)
-        if config.score_range == "running":
-            relative = relative.clamp(0, 1)
-        rates = map_rates(relative, self.gamma.to(scores.dtype), config.p_min, config.p_max)
-        return rates if reliable is None else torch.where(reliable, rates, config.p_max)
+        return map_rates(relative, self.gamma.to(scores.dtype), config.p_min, config.p_max)
 
-    @torch.no_grad()
-    def _update_running_range(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-        """Mix the range of a batch into the running one; returns copies of the running range."""
-        usable = low <= high  # False when no window of the batch is reliable
-        for running, extreme in ((self.low, low), (self.high, high)):
-            batch = extreme.to(running.dtype)
-            known = torch.where(running.isnan(), batch, running)
-            running.copy_(torch.where(usable, known.lerp(batch, _MOMENTUM), running))
-        return self.low.to(low.dtype, copy=True), self.high.to(high.dtype, copy=True)
+
+def world_size() -> int:
+    """Return the number of processes; 1 without torch.distributed."""
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+class GlobalExtremes(torch.autograd.Function):
+    """Minimum and maximum of the scores `[B]` of all ranks.
+
+    The gradient of an extreme, summed over all ranks, goes to the ranks that hold it.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor) -> tuple[Tensor, Tensor]:
+        extremes = torch.stack([-scores.amin(), scores.amax()])
+        dist.all_reduce(extremes, op=dist.ReduceOp.MAX)
+        low, high = -extremes[0], extremes[1]
+        is_low, is_high = scores == low, scores == high
+        ties = torch.stack([is_low.sum(), is_high.sum()])
+        dist.all_reduce(ties)
+        ctx.save_for_backward(is_low, is_high, ties)
+        return low, high
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_low: Tensor, grad_high: Tensor) -> Tensor:
+        is_low, is_high, ties = ctx.saved_tensors
+        grads = torch.stack([grad_low, grad_high])
+        dist.all_reduce(grads)
+        low, high = grads / ties
+        return is_low * low + is_high * high

@@ -18,15 +18,11 @@ def not_compiled(function: Function) -> Function:
     The same as `torch.compiler.disable`, but the compiler is not imported unless somebody else has
     done so: a compiler that is not loaded cannot be running, and loading it takes seconds.
     """
-    untraced: list[Callable[..., Any]] = []
 
     @functools.wraps(function)
     def as_it_is(*args: Any, **kwargs: Any) -> Any:
-        if "torch._dynamo" not in sys.modules:
-            return function(*args, **kwargs)
-        if not untraced:
-            untraced.append(torch.compiler.disable(function))
-        return untraced[0](*args, **kwargs)
+        is_loaded = "torch._dynamo" in sys.modules
+        return (torch.compiler.disable(function) if is_loaded else function)(*args, **kwargs)
 
     as_it_is._torchdynamo_disable = True  # type: ignore[attr-defined]  # torch's own mark
     return as_it_is  # type: ignore[return-value]  # the same signature

@@ -24,7 +24,6 @@ from sacm.errors import ArgumentError
 
 Values = TypeVar("Values", Tensor, npt.NDArray[np.floating])
 
-_ROUNDING = 1e-5  # of the largest value: a flat series keeps no more than that of rounding
 _CHUNK = 1 << 22  # numbers scored at once, so that memory does not grow with the series
 
 
@@ -84,10 +83,6 @@ class SpectralScorer(nn.Module):
         self.weight.data = self.weight.new_full((self.channels,), float(self.config.sfm_weight))
         self.bias.data = self.bias.new_full((self.channels,), float(self.config.sfm_bias))
 
-    def extra_repr(self) -> str:
-        """Shown by `print(model)`."""
-        return f"channels={self.channels}"
-
     def forward(self, x: Tensor) -> ScorerOutput:
         """Score a batch of windows.
 
@@ -143,8 +138,6 @@ class SpectralScorer(nn.Module):
             # gradient needs no change of sign.
             error = torch.fft.irfft(spectrum * mask, n=series.shape[-1]) - residual
             channel_scores = error.abs().mean(dim=-1)
-            if config.scale == "free":
-                channel_scores = channel_scores / _deviation(series, residual, config.eps)
         return series, residual, flatness, threshold, mask, error, channel_scores
 
     def _check(self, x: Tensor) -> None:
@@ -163,14 +156,6 @@ class SpectralScorer(nn.Module):
             )
         if x.is_complex():
             raise ArgumentError(f"windows must be real numbers, got {x.dtype}.")
-
-
-def _deviation(series: Tensor, residual: Tensor, eps: float) -> Tensor:
-    """Deviation `[B, C]` of the detrended series, never so small that rounding would count."""
-    # The root of a floor instead of a floor under the root: its gradient at 0 is finite.
-    level = series.detach().abs().amax(dim=-1)
-    floor = (_ROUNDING * level + eps).square()
-    return (residual.square().mean(dim=-1) - residual.mean(dim=-1).square() + floor).sqrt()
 
 
 @torch.no_grad()
@@ -203,9 +188,16 @@ def score_windows(
         >>> bool(scores[:2].max() < scores[2:].min())
         True
     """
-    series = _as_tensor(values)
-    if series.dim() == 1:
-        series = series.unsqueeze(-1)
+    if isinstance(values, Tensor):
+        series = values
+    else:
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiub":
+            raise ArgumentError(f"a series must hold real numbers, got an array of {array.dtype}.")
+        # A copy: torch takes no negative strides, and warns about arrays that it may not write to.
+        series = torch.from_numpy(array.astype(array.dtype.newbyteorder("="), order="C"))
+    series = series if series.is_floating_point() or series.is_complex() else series.float()
+    series = series.unsqueeze(-1) if series.dim() == 1 else series
     window, stride = check_whole_number("window", window), check_whole_number("stride", stride)
     if series.dim() != 2 or series.shape[1] == 0:
         raise ArgumentError(f"a series must be [T] or [T, C], got shape {list(series.shape)}.")
@@ -228,21 +220,6 @@ def score_windows(
     return scores if isinstance(values, Tensor) else scores.numpy()
 
 
-def _as_tensor(values: Values) -> Tensor:
-    """Turn any array of real numbers into a floating-point tensor."""
-    if isinstance(values, Tensor):
-        series = values
-    else:
-        array = np.asarray(values)
-        if array.dtype.kind not in "fiub":
-            raise ArgumentError(f"a series must hold real numbers, got an array of {array.dtype}.")
-        native = array.astype(array.dtype.newbyteorder("="), copy=False)
-        # Torch takes no negative strides, and warns about arrays that it may not write to.
-        needs_copy = min(native.strides, default=0) < 0 or not native.flags.writeable
-        series = torch.from_numpy(native.copy() if needs_copy else native)
-    return series if series.is_floating_point() or series.is_complex() else series.float()
-
-
 def check_whole_number(name: str, value: Any) -> int:
     """Return `value` as an int; any integer type from 1 on is accepted, but no bool."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
@@ -251,10 +228,7 @@ def check_whole_number(name: str, value: Any) -> int:
 
 
 def without_autocast(device_type: str) -> AbstractContextManager[object]:
-    """Return a context in which autocast is off, for arithmetic that needs full precision.
-
-    Where autocast is off already, the context does nothing, because switching costs microseconds.
-    """
-    if torch.is_autocast_enabled(device_type):
+    """Return a context in which autocast is off, for arithmetic that needs full precision."""
+    if torch.is_autocast_enabled(device_type):  # switching costs microseconds
         return torch.autocast(device_type, enabled=False)
     return nullcontext()

@@ -45,11 +45,6 @@ def detrend(x: Tensor, how: Detrend = "ols") -> Tensor:
     return (level - level.mean(dim=-1, keepdim=True)).addcmul_(slope, time, value=-1)
 
 
-def linear_trend(x: Tensor, how: Detrend = "ols") -> Tensor:
-    """Return the trend `T w* + b*` that `detrend` takes away; same shape as `x`."""
-    return x - detrend(x, how)
-
-
 def log_amplitude(spectrum: Tensor) -> Tensor:
     """Return `L = log(1 + |Z|)` `[..., K]` of a complex spectrum `[..., K]`."""
     if spectrum.requires_grad:

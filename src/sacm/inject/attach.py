@@ -8,9 +8,10 @@ The modulator with the 2C + 2 scalars becomes a child of the model; two hooks of
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
+import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 from torch.nn.parameter import is_lazy
@@ -18,12 +19,15 @@ from torch.nn.parameter import is_lazy
 from sacm.core.config import SACMConfig, check_config
 from sacm.core.scorer import check_whole_number
 from sacm.errors import ArgumentError, SACMWarning
-from sacm.inject.discover import discover
 from sacm.inject.modulator import CapacityModulator
-from sacm.inject.sites import MODULATOR, SiteLayout
+from sacm.inject.sites import MODULATOR, SiteLayout, matches
+from sacm.inject.stand_ins import DROPOUTS, StandIn, drop_between_layers, drop_module
 from sacm.inject.window import Arguments, InputArg, WindowArgument, WindowLayout
 
 Model = TypeVar("Model", bound=nn.Module)
+
+_RECURRENT = (nn.LSTM, nn.GRU, nn.RNN)
+_KINDS = tuple(kind for kind in DROPOUTS if isinstance(kind, type))
 
 
 def attach(
@@ -99,15 +103,16 @@ def attach(
     modulator = CapacityModulator(
         window=window, config=check_config(config), scorer=scorer, mapper=mapper
     )
-    modulator.coverage = discover(
-        model,
-        modulator.state,
-        everywhere=coverage == "all",
-        skip=_check_names("skip", skip),
-        insert_after=_check_names("insert_after", insert_after),
-        stated=_check_layouts(site_layouts),
-    )
-    if not modulator.coverage.stand_ins:
+    state = modulator.state
+    state.everywhere, state.skip = coverage == "all", _check_names("skip", skip)
+    state.stated = {} if site_layouts is None else site_layouts
+    if not isinstance(state.stated, Mapping) or not all(
+        isinstance(name, str) and isinstance(layout, SiteLayout)
+        for name, layout in state.stated.items()
+    ):
+        raise ArgumentError(f"site_layouts must map names to SiteLayout, got {site_layouts!r}.")
+    _discover(model, modulator, _check_names("insert_after", insert_after))
+    if not modulator.stand_ins:
         warnings.warn(
             f"{type(model).__name__} has no dropout to make adaptive and is left unchanged; add "
             "sites with insert_after=[…], or cover functional dropout with coverage='all'.",
@@ -115,13 +120,15 @@ def attach(
             stacklevel=2,
         )
         return modulator
-    for stand_in in modulator.coverage.stand_ins:
+    for stand_in in modulator.stand_ins:
         stand_in.install()
     reference = next(p for p in model.parameters() if p.requires_grad)
     modulator.to(reference.device).train(model.training)
     model.add_module(MODULATOR, modulator)
-    model.register_forward_pre_hook(modulator.before_forward, with_kwargs=True)
-    model.register_forward_hook(modulator.after_forward, always_call=True)
+    modulator.handles = [
+        model.register_forward_pre_hook(modulator.before_forward, with_kwargs=True),
+        model.register_forward_hook(modulator.after_forward, always_call=True),
+    ]
     if example is not None:
         try:
             modulator.probe(model, example)
@@ -151,20 +158,10 @@ def detach(model: Model) -> Model:
     modulator = getattr(model, MODULATOR, None)
     if not isinstance(modulator, CapacityModulator):
         return model
-    for stand_in in [*modulator.coverage.stand_ins]:
-        modulator.coverage.remove(stand_in)
-    # Hooks are found by value: the handle of a registration does not survive a copy.
-    for hooks, flags, hook in (
-        (
-            model._forward_pre_hooks,
-            model._forward_pre_hooks_with_kwargs,
-            modulator.before_forward,
-        ),
-        (model._forward_hooks, model._forward_hooks_always_called, modulator.after_forward),
-    ):
-        for key in [key for key, value in hooks.items() if value == hook]:
-            del hooks[key]
-            flags.pop(key, None)
+    for stand_in in [*modulator.stand_ins]:
+        modulator.remove(stand_in)
+    for handle in modulator.handles:
+        handle.remove()
     delattr(model, MODULATOR)
     return model
 
@@ -191,6 +188,79 @@ def strip_state_dict(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
+def _discover(model: nn.Module, modulator: CapacityModulator, insert_after: Sequence[str]) -> None:
+    """Find the sites of a model and make their stand-ins; the model is not changed.
+
+    Sites of functional calls carry a colon in their name and show themselves to the probe only.
+    """
+    state = modulator.state
+    names: dict[nn.Module, list[str]] = {}  # a tied module has several
+    for name, module in model.named_modules(remove_duplicate=False):
+        names.setdefault(module, []).append(name)
+    for glob in insert_after:
+        if not any(matches(alias, glob) for aliases in names.values() for alias in aliases):
+            raise ArgumentError(f"insert_after: no module of the model matches {glob!r}.")
+    for module, (name, *others) in names.items():
+        kind, site = type(module).__name__, None
+        reason, handler = _judge(module, state.everywhere)
+        if reason is not None:
+            if not reason and all(_is_frozen(model, alias) for alias in (name, *others)):
+                reason = "frozen: nothing around it is trained"
+            site = state.make_site(name, kind, reason)
+            modulator.module_sites.append(site)
+            if site.adaptive and others:
+                site.reason = f"tied: also {', '.join(others)}"
+            if not isinstance(module, _KINDS) and not site.adaptive:
+                site = None  # the functions that it calls may still be intercepted
+        inserted = any(matches(alias, glob) for alias in (name, *others) for glob in insert_after)
+        needed = inserted or (site is not None and site.adaptive)
+        if needed or (state.everywhere and (site is not None or _may_drop(module))):
+            stand_in = StandIn(module, name or kind, state, site, handler)
+            modulator.stand_ins.append(stand_in)
+            if inserted:
+                stand_in.inserted = state.make_site(name or "(root)", f"inserted after {kind}")
+                modulator.module_sites.append(stand_in.inserted)
+    for site in modulator.module_sites:
+        site.stated = site.stated or getattr(model, "sacm_layouts", {}).get(site.name)
+    if not state.everywhere:
+        modulator.check_names()
+
+
+def _judge(module: nn.Module, everywhere: bool) -> tuple[str | None, Callable[..., Any] | None]:
+    """Return why a module that drops stays ordinary, "" if it need not, and what replaces it.
+
+    The reason is None for a module that is no kind of dropout.
+    """
+    if isinstance(module, _KINDS):
+        return "", drop_module if type(module) in _KINDS else None  # or functions of a subclass
+    if type(module) in _RECURRENT and getattr(module, "dropout", 0):
+        if everywhere:
+            return "", drop_between_layers
+        kernel = "not covered: drops inside a fused recurrent kernel"
+        return f"{kernel}; coverage='all' runs its layers one by one", None
+    is_layer = next(module.parameters(), None) is None and not any(module.children())
+    name = type(module).__name__.lower()
+    if is_layer and ("drop" in name or "stochasticdepth" in name):
+        return "not covered: a dropout class of its own", None
+    return None, None
+
+
+def _is_frozen(model: nn.Module, name: str) -> bool:
+    """Return whether the child of the model that holds a site has parameters, but none trained."""
+    parameters = list(model.get_submodule(name.partition(".")[0]).parameters())
+    return bool(parameters) and not any(p.requires_grad for p in parameters)
+
+
+def _may_drop(module: nn.Module) -> bool:
+    """Return whether the forward of a module may call dropout as a function."""
+    if isinstance(module, torch.jit.ScriptModule):  # its forward is no Python code
+        return False
+    if type(module).forward is nn.Module.forward:  # nn.ModuleList has none of its own
+        return False
+    builtin = type(module).__module__.startswith("torch.nn.modules")
+    return isinstance(module, nn.MultiheadAttention) or not builtin or any(module.children())
+
+
 def _as_arguments(example: Any) -> Arguments:
     """Turn example inputs into the arguments of a call."""
     if isinstance(example, Mapping):
@@ -210,8 +280,10 @@ def _check_model(model: nn.Module) -> None:
         raise ArgumentError(f"attach needs an nn.Module, got {name}.")
     if isinstance(model, DistributedDataParallel | DataParallel) or hasattr(model, "_orig_mod"):
         raise ArgumentError(f"attach to the model itself first, then wrap it in {name}.")
-    if hasattr(model, MODULATOR):
-        raise ArgumentError(f"{name} is already attached: detach it first.")
+    for path, module in model.named_modules():
+        if hasattr(module, MODULATOR) or isinstance(vars(module).get("forward"), StandIn):
+            part = f"{path} of {name}" if path else name
+            raise ArgumentError(f"{part} is already attached: detach it first.")
     if not any(p.requires_grad for p in model.parameters()):
         raise ArgumentError(f"{name} has no trainable parameters, so there is nothing to modulate.")
     if any(is_lazy(p) for p in model.parameters()):
@@ -224,13 +296,3 @@ def _check_names(argument: str, names: Any) -> list[str]:
     if not is_list or not all(isinstance(name, str) for name in names):
         raise ArgumentError(f"{argument} must be a list of names, got {names!r}.")
     return list(names)
-
-
-def _check_layouts(layouts: Any) -> dict[str, SiteLayout]:
-    """Return a dict from names or globs to layouts; empty for None."""
-    stated = {} if layouts is None else layouts
-    if not isinstance(stated, Mapping) or not all(
-        isinstance(name, str) and isinstance(layout, SiteLayout) for name, layout in stated.items()
-    ):
-        raise ArgumentError(f"site_layouts must map names to SiteLayout, got {layouts!r}.")
-    return dict(stated)

@@ -12,15 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from sacm.core.config import SACMConfig
-from sacm.core.distributed import average_gradient, world_size
-from sacm.core.mapper import RateMapper
+from sacm.core.mapper import RateMapper, world_size
 from sacm.core.no_compile import not_compiled
 from sacm.core.scorer import SpectralScorer, without_autocast
 from sacm.errors import ArgumentError, SACMError, SACMWarning
-from sacm.inject.discover import FROZEN
 from sacm.inject.probe import Probe, layout_error
-from sacm.inject.sites import ModulationState, Site
-from sacm.inject.stand_ins import Coverage, Shared
+from sacm.inject.sites import ModulationState, Site, matches
+from sacm.inject.stand_ins import StandIn
 from sacm.inject.window import Arguments, WindowArgument
 
 VERIFIED_BATCHES = 2  # training batches after the probe on which layouts are verified
@@ -33,15 +31,13 @@ class Summary:
     Attributes:
         sites: Every site, adaptive or with the reason why not.
         scalars: Number of parameters added; None until the first batch tells the channels.
-        random_evaluation: Whether two evaluations of the same windows differ.
-        random_training: Whether training is random beside the sites.
+        is_random: Whether training is random beside the sites.
         unverified: What the model raised when its layouts were verified; empty if nothing.
     """
 
     sites: tuple[Site, ...]
     scalars: int | None
-    random_evaluation: bool = False
-    random_training: bool = False
+    is_random: bool = False
     unverified: str = ""
 
     def __str__(self) -> str:
@@ -56,15 +52,13 @@ class Summary:
             added = "2C + 2" if self.scalars is None else self.scalars
             total = f"{adaptive} of {len(self.sites)} dropout sites adaptive"
             lines.append(f"{total}, {added} scalars added.")
-        if self.random_training:
+        if self.is_random:
             lines.append(
                 "Also random in training: something that is not listed here (coverage='all' makes "
                 "dropout called as a function adaptive)."
             )
         if self.unverified:
             lines.append(f"The layouts were not verified on a training batch: {self.unverified}")
-        if self.random_evaluation:
-            lines.append("Evaluation is random: two passes over the same windows differ.")
         return "\n".join(lines)
 
 
@@ -119,16 +113,20 @@ class CapacityModulator(nn.Module):
         self.scorer = SpectralScorer(window.channels, config) if scorer is None else scorer
         self.mapper = RateMapper(config) if mapper is None else mapper
         self.state = ModulationState()
-        self.coverage = Coverage(Shared(self.state))
+        self.module_sites: list[Site] = []  # adaptive or not, and inserted ones
+        self.stand_ins: list[StandIn] = []
+        self.handles: list[Any] = []  # of the hooks in the model
         self.probed, self.checks_left = False, VERIFIED_BATCHES
+        self.is_random = False  # training, although no site drops
         self.unverified = ""  # what the model raised in the last verification
-        self.random_evaluation = self.random_training = False  # although no site drops
         self.register_load_state_dict_pre_hook(_prepare_loading)
 
     @property
     def sites(self) -> list[Site]:
-        """Every dropout site of the model: adaptive, or with the reason why not."""
-        return self.coverage.sites
+        """Every dropout site found so far, adaptive ones first, others with the reason why not."""
+        called = [site for each in self.stand_ins for site in each.calls.values()]
+        sites = dict.fromkeys([*self.module_sites, *called])
+        return sorted(sites, key=lambda site: not site.adaptive)
 
     @property
     def rates(self) -> Tensor | None:
@@ -142,15 +140,13 @@ class CapacityModulator(nn.Module):
 
     def summary(self) -> Summary:
         """Return the sites and the number of parameters added; `print` shows a table."""
-        sites = self.sites
-        added = sum(p.numel() for p in self.parameters())
-        return Summary(
-            tuple(sites),
-            0 if not self.coverage.stand_ins else None if self.window.channels is None else added,
-            self.random_evaluation,
-            self.random_training and all(site.adaptive for site in sites),
-            self.unverified,
-        )
+        added: int | None = sum(p.numel() for p in self.parameters())
+        if not self.stand_ins:
+            added = 0
+        elif self.window.channels is None:
+            added = None
+        unlisted = self.is_random and all(site.adaptive for site in self.sites)
+        return Summary(tuple(self.sites), added, unlisted, self.unverified)
 
     @contextmanager
     def forced_rates(self, rates: Tensor) -> Iterator[None]:
@@ -174,19 +170,6 @@ class CapacityModulator(nn.Module):
         finally:
             self.state.forced = before
 
-    def replicate(self) -> set[nn.Parameter]:
-        """Average the gradients of the scalars over all processes, for `fully_shard`.
-
-        `fully_shard` takes no scalar parameters; `DistributedDataParallel` does not need this.
-
-        Returns:
-            The trained scalars, for ``fully_shard(model, ignored_params=modulator.replicate())``.
-        """
-        scalars = {p for p in self.parameters() if p.requires_grad}
-        for scalar in scalars:
-            scalar.register_post_accumulate_grad_hook(average_gradient)
-        return scalars
-
     def forward(self, value: Any, *_: Any) -> Any:
         """Return the value: `nn.Sequential` calls this child like every other."""
         return value
@@ -197,10 +180,6 @@ class CapacityModulator(nn.Module):
         Raises:
             ArgumentError: A scorer or mapper of the user's own gives something else.
         """
-        reliable = None
-        if self.config.nonfinite == "max_rate":
-            reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
-            window = torch.where(reliable.view(-1, 1, 1), window, 0)
         if type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None:
             scores = self.scorer.score(window)  # without the outputs that only `forward` returns
         else:
@@ -208,21 +187,17 @@ class CapacityModulator(nn.Module):
             scores = getattr(result, "scores", result)
             _check_shape("the scorer must give one score", scores, window.shape[:1])
         self.state.scores = scores.detach()
-        if reliable is not None:
-            self.state.scores = torch.where(reliable, self.state.scores, torch.inf)
-        precise = scores.float() if scores.itemsize < 4 else scores
         with without_autocast(scores.device.type):
-            if isinstance(self.mapper, RateMapper):
-                mapped: Tensor = self.mapper(precise, reliable)
-                return mapped
-            rates = self.mapper(precise)
+            rates: Tensor = self.mapper(scores.float() if scores.itemsize < 4 else scores)
+        if isinstance(self.mapper, RateMapper):
+            return rates
         _check_shape("the mapper must give one rate", rates, scores.shape)
         # Only on the CPU: on other devices this would synchronise in every step.
         if rates.device.type == "cpu" and not torch.compiler.is_compiling():
             outside = rates[(rates < 0) | (rates >= 1)]
             if len(outside):
                 raise ArgumentError(f"rates of the mapper must lie in [0, 1), got {outside[0]:g}.")
-        return rates if reliable is None else torch.where(reliable, rates, self.config.p_max)
+        return rates
 
     def before_forward(
         self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -242,13 +217,13 @@ class CapacityModulator(nn.Module):
         elif not torch.compiler.is_compiling() and self.checks_left and forced is None:
             self._verify(model, (args, kwargs))
         if forced is None:
-            state.rates, state.roots = self.compute_rates(window), (window, self)
+            state.rates = self.compute_rates(window)
         elif forced.shape[0] != window.shape[0]:
             raise ArgumentError(
                 f"{forced.shape[0]} forced rates were given for a batch of {window.shape[0]}."
             )
         else:
-            state.rates, state.roots = forced.to(window.device), (forced,)
+            state.rates = forced.to(window.device)
 
     def after_forward(self, model: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """End the forward; forward hook of the attached model, called even if it raised."""
@@ -276,25 +251,51 @@ class CapacityModulator(nn.Module):
         self.set_channels(self.window(*arguments).shape[2])
         probe = Probe(model, arguments, self.window, self.state)
         try:
-            probe.run()
-        except SACMError:
-            raise
-        except Exception:
-            if self.state.running:
+            self.is_random = probe.is_random()
+        except Exception as error:
+            if self.state.running or isinstance(error, SACMError):
                 raise
             return  # an example need not be enough for training: the first batch is
-        doubtful = [site for site in self.sites if site.adaptive and site.reason == FROZEN]
-        trained = probe.run(gradients=True).trained if doubtful else set()
-        for site in doubtful:  # a gradient may pass a site between frozen parameters
-            if site in trained:
-                site.reason = ""
-            else:
-                site.leave_ordinary(FROZEN)
         probe.find_layouts()
-        self.random_training = probe.is_random()
-        probe.training = False
-        self.random_evaluation = probe.is_random()
-        self._finish_probe(type(model).__name__)
+        self._settle()
+        self.probed = True
+        for site in self.sites:
+            site.reached = bool(site.reached)
+        if not any(site.adaptive for site in self.sites):
+            self.requires_grad_(False)  # nothing gives the scalars a gradient
+            nothing = (
+                f"{probe.name} has no dropout to make adaptive, neither modules nor functional"
+            )
+            if self.state.running and world_size() > 1:
+                # The wrapper of this process waits for the gradients of the scalars.
+                raise ArgumentError(f"{nothing}: do not attach it, or add sites: insert_after=[…].")
+            warnings.warn(f"{nothing}; add sites: insert_after=[…].", SACMWarning, stacklevel=2)
+
+    def check_names(self) -> None:
+        """Raise an ArgumentError if a name or glob that the user gave matches no site."""
+        for argument, globs in (("skip", self.state.skip), ("site_layouts", self.state.stated)):
+            for glob in globs:
+                if not any(matches(site.name, glob) for site in self.sites):
+                    names = ", ".join(site.name for site in self.sites) or "none"
+                    raise ArgumentError(
+                        f"{argument}: no dropout site matches {glob!r}; sites: {names} "
+                        "(coverage='all' adds those of functions)."
+                    )
+
+    def _settle(self) -> None:
+        """After a probe, remove stand-ins that intercepted nothing; those that never ran stay."""
+        self.check_names()
+        for each in [*self.stand_ins]:
+            if each.handler is None and each.ran and not each.calls and not each.exempt:
+                if each.site is not None:
+                    each.site.leave_ordinary("not covered: a class that drops in a way of its own")
+                if each.inserted is None:
+                    self.remove(each)
+
+    def remove(self, stand_in: StandIn) -> None:
+        """Give a module its own forward back."""
+        stand_in.uninstall()
+        self.stand_ins.remove(stand_in)
 
     @not_compiled
     def _verify(self, model: nn.Module, arguments: Arguments) -> None:
@@ -312,31 +313,9 @@ class CapacityModulator(nn.Module):
         except Exception as error:  # a failed check must not stop the training
             self.unverified = f"{type(error).__name__}: {error}"
             return
-        self.unverified = ""
-        self.coverage.settle()
+        self._settle()
         if problems:
             raise layout_error(type(model).__name__, problems)
-
-    def _finish_probe(self, name: str) -> None:
-        """Keep the results of the probe, and warn about what the user should know."""
-        self.coverage.settle()
-        self.probed = True
-        for site in self.sites:
-            site.reached = bool(site.reached)
-        if not any(site.adaptive for site in self.sites):
-            self.requires_grad_(False)  # nothing gives the scalars a gradient
-            nothing = f"{name} has no dropout to make adaptive, neither modules nor functional"
-            if self.state.running and world_size() > 1:
-                # The wrapper of this process waits for the gradients of the scalars.
-                raise ArgumentError(f"{nothing}: do not attach it, or add sites: insert_after=[…].")
-            warnings.warn(f"{nothing}; add sites: insert_after=[…].", SACMWarning, stacklevel=3)
-        if self.random_evaluation:
-            warnings.warn(
-                f"{name}: two evaluations of the same windows differ (dropout without a "
-                "training check, or sampled attention), so its predictions are random.",
-                SACMWarning,
-                stacklevel=3,
-            )
 
 
 def _check_shape(what: str, values: Any, shape: torch.Size) -> None:

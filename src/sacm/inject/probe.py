@@ -1,58 +1,38 @@
 """The layout probe: disturb single windows and watch which rows of every site move.
 
 One pass with the batch as it is, and one for each of some windows that are disturbed alone. A row
-belongs to the window that moves it. Sites whose input does not depend on any window are resolved
-from the other side: disturb rows of the activation and watch whose result moves.
+belongs to the window that moves it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
 from sacm.errors import ArgumentError, LayoutError, SACMError
-from sacm.inject.infer import ANY, FAINT, find_layout, list_candidates, measure_rows
-from sacm.inject.restore import (
-    collect_tensors,
-    copy_tensors,
-    is_same,
-    map_tensors,
-    restored_afterwards,
-    seed_all_generators,
-)
-from sacm.inject.sites import MODULATOR, ModulationState, Site, SiteLayout, Tap
+from sacm.inject.restore import collect_tensors, copy_tensors, is_same, restored_afterwards
+from sacm.inject.sites import ModulationState, Site, SiteLayout
 from sacm.inject.window import Arguments, WindowArgument
+
+_NOISE = 1e-5  # movements this much smaller than the largest are rounding, not dependence
+_FAINT = 0.1  # a part still belongs to a window if no other moves it by more than this share
+_COMMON = 0.5  # the same for windows that move all others alike, as a mean over the batch does
+_ALIKE = 0.2  # of the largest movement
 
 # Strength of a disturbance, and the cross-talk between windows that counts as none. A choice made
 # for the whole batch at once (the lags with the highest mean correlation) may flip under a strong
 # disturbance of one window and move all of them; a weak one does not flip it.
-_ATTEMPTS = ((1.0, 0.0), (1e-3, FAINT), (1.0, FAINT))
+_ATTEMPTS = ((1.0, 0.0), (1e-3, _FAINT), (1.0, _FAINT))
 _MOST_DISTURBED = 8  # windows of a batch that are disturbed, one by one
 _COPIES = 3  # of a single window: there must be another one to tell it from
 _SEEDS = 3  # tried to reach all sites where training leaves out layers at random
 
-CallKey = tuple[Site | None, int]  # a site and the position among its calls; None for outputs
-Alter = Callable[[CallKey, Tensor], Tensor]  # gives what becomes of an activation
-Rows = dict[int, Tensor]  # movements [passes, rows] by dimension
-
-
-@dataclass
-class Pass:
-    """Activations of one forward pass by call, those of the outputs under the site None.
-
-    Passes that drew the same random numbers end in the same random state.
-    """
-
-    calls: dict[CallKey, Tensor] = field(default_factory=dict)
-    trained: set[Site] = field(default_factory=set)  # whose activation has a gradient
-    random_state: Tensor = field(default_factory=torch.get_rng_state)
+Call = tuple[Site | None, int]  # a site and the position among its calls; None for outputs
+Movements = dict[SiteLayout | None, Tensor]  # of the parts [B] of a layout; of anything for None
 
 
 class Probe:
@@ -66,14 +46,13 @@ class Probe:
     ) -> None:
         self.model, self.window, self.state = model, window, state
         self.name = type(model).__name__
-        self.training = True  # the mode to run in; normalisation layers stay in evaluation
         self.count = window(*arguments).shape[0]
         if self.count == 0:
             raise ArgumentError(f"{self.name}: an empty batch cannot be probed.")
-        self.arguments = copy_tensors(arguments)
+        self.arguments: Arguments = copy_tensors(arguments)
         if self.count == 1:
             self.count = _COPIES
-            self.arguments = map_tensors(_repeat_row, self.arguments)
+            self.arguments = copy_tensors(arguments, _repeat_row)
         dtype = window.raw(*self.arguments).dtype
         if not dtype.is_floating_point:
             raise ArgumentError(
@@ -109,68 +88,39 @@ class Probe:
             values += noise * (values.abs().mean() + 1e-2) * strength
         return changed
 
-    def run(
-        self,
-        arguments: Arguments | None = None,
-        *,
-        seed: int = 0,
-        alter: Alter | None = None,
-        gradients: bool = False,
-    ) -> Pass:
-        """Run the model once, with some activations altered.
-
-        Raises:
-            LayoutError: A transform of torch.func hides the windows at a site.
-        """
-        result, counts = Pass(), Counter[Site]()
+    def run(self, arguments: Arguments | None = None, *, seed: int = 0) -> dict[Call, Tensor]:
+        """Run the model once in training mode; returns the activations of all calls."""
+        calls: dict[Call, Tensor] = {}
+        counts = Counter[Site]()
         shown: list[tuple[Site, Tensor, int]] = []
 
         def tap(site: Site, h: Tensor) -> Tensor:
-            if torch._C._functorch.is_functorch_wrapped_tensor(h):
-                why = "is inside a transform of torch.func, such as vmap, which hides its windows"
-                raise layout_error(self.name, {site.name: _describe(site, h.shape, why)})
-            key = site, counts[site]
+            calls[site, counts[site]] = h.detach().clone()
             counts[site] += 1
             shown.append((site, h, h._version))
-            if h.requires_grad:
-                result.trained.add(site)
-            result.calls[key] = h.detach().clone()
             # A copy, as dropout gives: changes in place must not reach the activation itself.
-            return h.clone() if alter is None else alter(key, h)
+            return h.clone()
 
-        with restored_afterwards(self.model), self._tapped(tap):
+        with restored_afterwards(self.model, seed=seed), torch.no_grad():
             for module in self.model.modules():
-                module.training = self.training and not isinstance(module, _NormBase)
-            seed_all_generators(seed)
+                module.training = not isinstance(module, _NormBase)
             args, kwargs = copy_tensors(arguments or self.arguments)
-            with torch.set_grad_enabled(gradients):
+            self.state.tap = tap
+            try:
                 returned = self.model.forward(*args, **kwargs)
-            result.random_state = torch.get_rng_state()
+            finally:
+                self.state.tap = None
             for site, h, version in shown:
                 site.overwritten |= h._version != version
             for index, output in enumerate(collect_tensors(returned)):
-                result.calls[None, index] = output.detach().clone()
-        return result
-
-    @contextmanager
-    def _tapped(self, tap: Tap) -> Iterator[None]:
-        """Show all sites to a tap; those of attached models inside the model are passed on."""
-        modulators = [getattr(module, MODULATOR, None) for module in self.model.modules()]
-        inner: list[Any] = [each.state for each in modulators if each is not None]
-        try:
-            for state in inner:
-                state.tap = lambda _, h: h
-            self.state.tap = tap
-            yield
-        finally:
-            for state in inner:
-                state.tap = None
+                calls[None, index] = output.detach().clone()
+        return calls
 
     def is_random(self) -> bool:
         """Return whether the outputs depend on the seed although no site drops."""
-        first, second = (self.run(seed=seed).calls for seed in (0, 1))
+        first, second = self.run(seed=0), self.run(seed=1)
         return any(
-            site is None and not is_same(output, second[None, index])
+            site is None and not is_same(output, second[site, index])
             for (site, index), output in first.items()
         )
 
@@ -183,171 +133,124 @@ class Probe:
         problems: dict[str, str] = {}
         reached: set[Site | None] = set()
         for seed in range(_SEEDS):
-            examination = _Examination(self, seed)
-            sites = {site for site, _ in examination.base.calls}
-            if not sites <= reached:
-                reached |= sites
-                problems = examination.run() | problems
+            base = self.run(seed=seed)
+            if not {site for site, _ in base} <= reached:
+                reached |= {site for site, _ in base}
+                problems = self._examine(base, seed) | problems
         if problems:
             raise layout_error(self.name, problems)
 
     def verify_layouts(self, seed: int) -> dict[str, str]:
         """Check the known layouts; returns why one does not hold, by name of its site."""
-        return _Examination(self, seed).run(check_known=True)
+        return self._examine(self.run(seed=seed), seed, check_known=True)
 
-
-class _Examination:
-    """One pass over a batch, and what disturbed passes show about its calls."""
-
-    def __init__(self, probe: Probe, seed: int) -> None:
-        self.probe, self.seed, self.count = probe, seed, probe.count
-        self.base = probe.run(seed=seed)
-        self.layouts: dict[CallKey, SiteLayout] = {}  # layouts that explain calls
-        self.unmoved: set[CallKey] = set()  # calls that no window changes
-        self.mixed: set[CallKey] = set()  # calls that no layout has explained
-
-    def run(self, *, check_known: bool = False) -> dict[str, str]:
+    def _examine(
+        self, base: Mapping[Call, Tensor], seed: int, *, check_known: bool = False
+    ) -> dict[str, str]:
         """Let the sites learn the layouts that explain their calls; describe the others.
 
         With `check_known` only the known layouts of a call are accepted, if it has some.
         """
         problems: dict[str, str] = {}
-        candidates: dict[CallKey, list[SiteLayout]] = {}
-        for (site, index), h in self.base.calls.items():
-            possible = list(list_candidates(h.shape, self.count))
+        candidates: dict[Call, list[SiteLayout]] = {}
+        for (site, index), h in base.items():
             if site is None:
-                candidates[site, index] = possible
                 continue
             site.reached = True
             known = site.known_layouts(h.shape, self.count)
             if site.adaptive and site.stated is None:
+                possible = list(list_candidates(h.shape, self.count))
                 candidates[site, index] = known if check_known and known else possible
             elif site.adaptive and h.numel() and not known:
                 why = f"does not hold {self.count} windows as stated ({site.stated})"
                 problems[site.name] = _describe(site, h.shape, why)
-        if any(site for site, _ in candidates):
-            self._disturb_windows(candidates)
-        for (site, index), h in self.base.calls.items():
-            if site is None:
-                continue
-            if (site, index) in self.layouts:
-                learnt = tuple(h.shape), self.layouts[site, index]
+        for call, layout in self._disturb_windows(base, seed, candidates).items():
+            site, shape = call[0], base[call].shape
+            assert site is not None
+            if layout is not None:
+                learnt = tuple(shape), layout
                 site.layouts += [learnt] if learnt not in site.layouts else []
-            elif (site, index) in self.mixed:
-                why = self._explain_mixing(site, h.shape)
-                problems.setdefault(site.name, _describe(site, h.shape, why))
-            elif (site, index) in self.unmoved and not site.known_layouts(h.shape, self.count):
-                self._resolve_from_outputs(site, index)
+            elif known := site.known_layouts(shape, self.count):
+                why = (
+                    f"does not follow its layout ({' or '.join(map(str, known))}) in this batch of "
+                    f"{self.count} windows: rows depend on other windows, as when forward sorts, "
+                    "shuffles, mixes or routes them"
+                )
+                problems.setdefault(site.name, _describe(site, shape, why))
+            else:
+                why = f"mixes the rows of the {self.count} probed windows"
+                problems.setdefault(site.name, _describe(site, shape, why))
+        for site, _ in candidates:
+            if site is not None and not site.layouts and site.name not in problems:
+                site.leave_ordinary("depends on no window: its rows cannot be told apart by window")
         return problems
 
-    def _disturb_windows(self, candidates: Mapping[CallKey, Sequence[SiteLayout]]) -> None:
-        """Disturb windows until every call is explained, or all attempts have been made."""
-        generator = torch.Generator().manual_seed(self.seed)
+    def _disturb_windows(
+        self,
+        base: Mapping[Call, Tensor],
+        seed: int,
+        candidates: Mapping[Call, Sequence[SiteLayout]],
+    ) -> dict[Call, SiteLayout | None]:
+        """Return the layout of every call that some window moves; None for one that mixes windows.
+
+        Windows are disturbed until every call is explained, or all attempts have been made.
+        """
+        generator = torch.Generator().manual_seed(seed)
         windows = torch.randperm(self.count, generator=generator)[:_MOST_DISTURBED]
-        passes = self._number(windows)
+        layouts: dict[Call, SiteLayout | None] = {}
+        remaining = candidates
         for strength, cross_talk in _ATTEMPTS:
-            remaining = candidates.keys() - self.layouts.keys() - self.unmoved
-            if not any(site for site, _ in remaining):
-                return
-            calls = [(self.probe.disturb(window, strength), None) for window in windows.tolist()]
-            for key, rows in self._measure(calls, remaining).items():
-                if bool(rows[ANY].any()):
-                    layout = find_layout(rows, candidates[key], passes, cross_talk)
-                    if layout is None:
-                        self.mixed.add(key)
-                    else:
-                        self.layouts[key] = layout
-                elif key not in self.mixed:
-                    self.unmoved.add(key)
-
-    def _resolve_from_outputs(self, site: Site, index: int) -> None:
-        """Resolve a call that no window moves: whose result changes with rows of it?"""
-        shape = self.base.calls[site, index].shape
-        outputs = {key: layout for key, layout in self.layouts.items() if key[0] is None}
-        windows = torch.arange(min(self.count, _MOST_DISTURBED))
-        passes = self._number(windows)
-        for layout in list_candidates(shape, self.count):
-            owners = layout.owners(self.count)
-            rows_of = [(owners == window).nonzero()[:, 0] for window in windows]
-            calls = [
-                (self.probe.arguments, _add_noise((site, index), layout.dim, rows))
-                for rows in rows_of
-            ]
-            explained = [
-                find_layout(rows, [outputs[key]], passes) is not None
-                for key, rows in self._measure(calls, outputs).items()
-                if bool(rows[ANY].any())
-            ]
-            if explained and all(explained):
-                site.layouts.append((tuple(shape), layout))
-                return
-        if not site.layouts:
-            site.leave_ordinary("depends on no window: its rows cannot be told apart by window")
-
-    def _number(self, windows: Tensor) -> Tensor:
-        """Return the pass in which each window of the batch is disturbed; -1 for none."""
-        passes = torch.full((self.count,), -1)
-        passes[windows] = torch.arange(len(windows))
-        return passes
+            if not remaining:
+                break
+            for call, moved in self._measure(base, seed, windows.tolist(), strength, remaining):
+                if bool(moved[None].any()):
+                    explaining = (
+                        layout
+                        for layout in candidates[call]
+                        if explains(moved[layout], windows, cross_talk)
+                    )
+                    layouts[call] = next(explaining, None)
+            remaining = {c: candidates[c] for c, layout in layouts.items() if layout is None}
+        return layouts
 
     def _measure(
-        self, calls: Sequence[tuple[Arguments, Alter | None]], keys: Collection[CallKey]
-    ) -> dict[CallKey, Rows]:
-        """Return how far rows moved in passes, for calls that keep their shape in all of them.
+        self,
+        base: Mapping[Call, Tensor],
+        seed: int,
+        windows: Sequence[int],
+        strength: float,
+        candidates: Mapping[Call, Sequence[SiteLayout]],
+    ) -> Iterator[tuple[Call, Movements]]:
+        """Yield how far the parts of all windows moved, for calls that keep their shape.
 
         Raises:
             ArgumentError: The model does not take disturbed windows.
         """
-        measured: dict[CallKey, list[Rows]] = {}
-        for arguments, alter in calls:
+        measured: dict[Call, list[Movements]] = {call: [] for call in candidates}
+        for window in windows:
             try:
-                disturbed = self.probe.run(arguments, seed=self.seed, alter=alter)
+                disturbed = self.run(self.disturb(window, strength), seed=seed)
             except SACMError:
                 raise
             except Exception as error:
                 raise ArgumentError(
-                    f"{self.probe.name} cannot be probed: it takes this batch as it is, but with "
+                    f"{self.name} cannot be probed: it takes this batch as it is, but with "
                     f"disturbed windows it raised {type(error).__name__}: {error} Attach to the "
                     "part of it that takes any values, with input_arg=… if need be."
                 ) from error
-            if not torch.equal(disturbed.random_state, self.base.random_state):
-                return {}  # other random numbers, perhaps of another thread: no evidence
-            for key in keys:
-                base, other = self.base.calls[key], disturbed.calls.get(key)
-                if other is not None and base.shape == other.shape:
-                    measured.setdefault(key, []).append(measure_rows(base, other, self.count))
-        return {
-            key: {dim: torch.stack([rows[dim] for rows in each]) for dim in each[0]}
-            for key, each in measured.items()
-            if len(each) == len(calls)
-        }
-
-    def _explain_mixing(self, site: Site, shape: Sequence[int]) -> str:
-        """Say why no layout explains the movements of an activation."""
-        if layouts := site.known_layouts(shape, self.count):
-            return (
-                f"does not follow its layout ({' or '.join(map(str, layouts))}) in this batch of "
-                f"{self.count} windows: rows depend on other windows, as when forward sorts, "
-                "shuffles, mixes or routes them"
-            )
-        return f"mixes the rows of the {self.count} probed windows"
+            for call, movements in measured.items():
+                other = disturbed.get(call)
+                if other is not None and base[call].shape == other.shape:
+                    change = movement(base[call], other)
+                    moved = {each: each.measure(change, self.count) for each in candidates[call]}
+                    movements.append({None: change.amax(), **moved})
+        for call, movements in measured.items():
+            if len(movements) == len(windows):
+                yield call, {key: torch.stack([m[key] for m in movements]) for key in movements[0]}
 
 
 def _repeat_row(tensor: Tensor) -> Tensor:
-    return tensor.repeat_interleave(_COPIES, 0) if tensor.shape[:1] == (1,) else tensor
-
-
-def _add_noise(key: CallKey, dim: int, rows: Tensor) -> Alter:
-    """Return what adds noise to some rows of one call's activation."""
-
-    def alter(called: CallKey, h: Tensor) -> Tensor:
-        if called != key:
-            return h.clone()
-        noise = torch.randn(h.shape, generator=torch.Generator().manual_seed(7)).to(h)
-        where = rows.to(h.device)
-        return h.index_add(dim, where, noise.index_select(dim, where))
-
-    return alter
+    return tensor.repeat_interleave(_COPIES, 0) if tensor.shape[:1] == (1,) else tensor.clone()
 
 
 def _describe(site: Site, shape: Sequence[int], why: str) -> str:
@@ -369,3 +272,42 @@ def layout_error(model: str, problems: Mapping[str, str]) -> LayoutError:
         f"{len(problems)} dropout sites of {model} have no known layout:\n{lines}\n"
         f"To leave them all as ordinary dropout: skip={list(problems)}"
     )
+
+
+def movement(base: Tensor, other: Tensor) -> Tensor:
+    """Return how far each entry of an activation moved, same shape; rounding counts as 0."""
+    if not base.numel():
+        return torch.zeros(1)
+    if not base.is_floating_point() and not base.is_complex():
+        return (base != other).float().cpu()
+    change = (torch.nan_to_num(other) - torch.nan_to_num(base)).abs().cpu().double()
+    return change.masked_fill(change <= _NOISE * change.max(), 0.0)
+
+
+def list_candidates(shape: Sequence[int], windows: int) -> Iterator[SiteLayout]:
+    """Return every layout that could hold `windows` windows in this shape; the usual ones first."""
+    for dim, size in enumerate(shape):
+        if 0 not in shape and size % windows == 0:
+            fold = size // windows
+            yield SiteLayout(dim, fold)
+            if fold > 1:
+                yield SiteLayout(dim, fold, batch_major=False)
+
+
+def explains(moved: Tensor, windows: Tensor, cross_talk: float = 0.0) -> bool:
+    """Return whether every disturbed window moved its own part of an activation and no other.
+
+    `moved` `[passes, B]` is how far the part of each window moved, `windows` `[passes]` the window
+    that was disturbed. A scale that is computed from the whole batch lets every window move all
+    parts a little. Such cross-talk is small beside what the same window does to its own part, or
+    alike in all parts. Where a batch is sorted, shuffled or mixed, it is not.
+    """
+    column = windows.unsqueeze(1)
+    own, foreign = moved.gather(1, column), moved.scatter(1, column, 0.0)
+    limit = torch.zeros(())
+    if cross_talk:
+        middle = moved.scatter(1, column, torch.nan).nanmedian(dim=1, keepdim=True).values
+        common = middle > _ALIKE * foreign.amax(dim=1, keepdim=True)
+        largest = torch.maximum(own, torch.zeros_like(moved[:1]).scatter(1, column.T, own.T))
+        limit = torch.where(common, _COMMON, cross_talk) * largest
+    return bool((own > 0).any()) and bool((foreign <= limit).all())

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import fnmatch
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
+from torch import Tensor
 
 from sacm.core.dropout import Keep, drop_entries
 from sacm.core.no_compile import not_compiled
@@ -32,9 +32,8 @@ class SiteLayout:
         ArgumentError: `dim` is negative or `fold` below 1.
 
     Example:
-        >>> layout = SiteLayout(dim=0, fold=3)
-        >>> print(layout, layout.owners(batch=2).tolist())
-        dim 0 = B*3 [0, 0, 0, 1, 1, 1]
+        >>> print(SiteLayout(dim=0, fold=3))
+        dim 0 = B*3
     """
 
     dim: int
@@ -57,11 +56,6 @@ class SiteLayout:
         """Return whether an activation of this shape can hold `batch` windows in this way."""
         return self.dim < len(shape) and shape[self.dim] == batch * self.fold
 
-    def owners(self, batch: int) -> Tensor:
-        """Return the window that owns each entry of dimension `dim`, `[batch * fold]`."""
-        entries = torch.arange(batch * self.fold)
-        return entries // self.fold if self.batch_major else entries % batch
-
     def unfold(self, shape: Sequence[int], batch: int) -> tuple[list[int], int]:
         """Return the shape with `dim` split into batch and fold, and the position of the batch."""
         if self.fold == 1:
@@ -70,6 +64,11 @@ class SiteLayout:
         split = [*shape[: self.dim], *pair, *shape[self.dim + 1 :]]
         return split, self.dim if self.batch_major else self.dim + 1
 
+    def measure(self, values: Tensor, batch: int) -> Tensor:
+        """Return the largest of the values `[…, B*fold, …]` that belong to each window, `[B]`."""
+        split, position = self.unfold(values.shape, batch)
+        return values.reshape(split).movedim(position, 0).reshape(batch, -1).amax(dim=1)
+
     def drop(self, h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None) -> Tensor:
         """Drop `h` `[…, B*fold, …]` at the keep probabilities of its windows.
 
@@ -77,93 +76,85 @@ class SiteLayout:
         """
         batch = keep.probability.shape[0]
         split, position = self.unfold(h.shape, batch)
-        if mask_shape is not None:
-            mask = list(mask_shape)
-            if mask[self.dim] == h.shape[self.dim]:
-                mask_shape, _ = self.unfold(mask, batch)
-            else:  # a feature map that spans windows drops window by window
-                mask_shape = [*mask[: self.dim], *[1] * (len(split) - len(mask)), *mask[self.dim :]]
-                mask_shape[position] = batch
+        if mask_shape is not None:  # a feature map that spans windows drops entry by entry
+            spans = mask_shape[self.dim] != h.shape[self.dim]
+            mask_shape = None if spans else self.unfold(mask_shape, batch)[0]
         keep = keep.along(position, len(split))
         if self.fold == 1:  # the usual case, spared two views that autograd would follow
             return drop_entries(h, keep, mask_shape)
         return drop_entries(h.view(split), keep, mask_shape).reshape(h.shape)
 
 
-@dataclass
+@dataclass(eq=False)
 class ModulationState:
-    """Rates and scores of the current training forward; never copied or saved with the model.
+    """Rates of the current training forward, shared by the sites and stand-ins of one model.
 
     The rates stay after a forward, because activation checkpointing re-runs parts of the model
-    during the backward pass.
+    during the backward pass. Copies and checkpoints keep the options alone.
     """
 
+    everywhere: bool = False  # also functions that modules call which are no kind of dropout
+    skip: Sequence[str] = ()  # names or globs of sites to leave ordinary
+    stated: Mapping[str, SiteLayout] = field(default_factory=dict)  # layouts by name or glob
     rates: Tensor | None = None  # [B], with its graph
-    roots: Sequence[Tensor | nn.Module] = ()  # what that graph leads to
-    repeated: bool = False  # whether the backward of the rates may run more than once
     scores: Tensor | None = None  # [B], detached
     forced: Tensor | None = None  # [B], set by `forced_rates`
     running: bool = False  # a training forward has begun and not returned
     tap: Tap | None = None  # of a probe, which then gets the activations of all sites
+    stack: list[Any] = field(default_factory=list)  # stand-ins that intercept, innermost last
     keep_by_device: dict[Any, Keep] = field(default_factory=dict)
+
+    def make_site(self, name: str, kind: str, reason: str = "") -> Site:
+        """Make a site of this model, ordinary if there is a reason for it."""
+        site = Site(name, kind, adaptive=not reason, reason=reason, state=self)
+        if site.adaptive and any(matches(name, glob) for glob in self.skip):
+            site.leave_ordinary("skipped on request: ordinary dropout")
+        for glob, layout in self.stated.items():
+            if matches(name, glob):
+                site.stated = layout
+        return site
 
     def begin(self) -> None:
         """Forget the last forward before anything of the next can fail."""
         self.rates = self.scores = None
-        self.roots, self.repeated = (), False
         self.keep_by_device = {}
         self.running = True
 
-    def is_active(self) -> bool:
-        """Return whether rates are valid now: in a training forward, its backward, or a probe."""
-        if self.tap is not None or self.rates is None:
-            return self.tap is not None
-        return self.running or torch._C._current_graph_task_id() != -1  # -1 outside of backward
-
-    def keep(self, rates: Tensor, like: Tensor) -> Keep:
+    def keep(self, like: Tensor) -> Keep:
         """Return keep probabilities `q = 1 - p` `[B]` on the device of `like`."""
-        if rates.requires_grad and not torch.is_grad_enabled() and not self.repeated:
+        assert self.rates is not None
+        if self.rates.requires_grad and not self.rates.is_leaf and not torch.is_grad_enabled():
             # Reentrant checkpointing runs a part without gradients now, and with them in backward.
-            with torch.enable_grad():
-                self.rates = rates = _RetainedRates.apply([rates], *self._sources())
-            self.repeated, self.keep_by_device = True, {}
+            self.rates, self.keep_by_device = _as_leaf(self.rates), {}
         key = like.device, torch.is_grad_enabled()
         if key not in self.keep_by_device:
-            self.keep_by_device[key] = Keep.of(1 - rates.to(like.device))
+            self.keep_by_device[key] = Keep.of(1 - self.rates.to(like.device))
         return self.keep_by_device[key]
 
-    def _sources(self) -> Iterator[Tensor]:
-        """Yield the tensors whose gradients come from the rates; seldom needed, so not kept."""
-        for root in self.roots:
-            tensors = root.parameters() if isinstance(root, nn.Module) else [root]
-            yield from (tensor for tensor in tensors if tensor.requires_grad)
-
     def __getstate__(self) -> dict[str, Any]:
-        """Save nothing: copies and checkpoints start between two forwards."""
-        return ModulationState().__dict__
+        """Save no rates: copies and checkpoints start between two forwards."""
+        return ModulationState(self.everywhere, self.skip, self.stated).__dict__
 
 
-class _RetainedRates(torch.autograd.Function):
-    """Gives rates `[B]` a graph that survives several backward passes.
+def matches(name: str, glob: str) -> bool:
+    """Return whether a glob matches; the brackets of `attention:dropout[1]` may be literal."""
+    return name == glob or fnmatch.fnmatchcase(name, glob)
+
+
+def _as_leaf(rates: Tensor) -> Tensor:
+    """Return rates `[B]` that pass every gradient on at once and keep their graph.
 
     Reentrant activation checkpointing runs a backward of its own for every part of a model. The
-    first one would free the graph from the rates to their sources, which all parts share. So the
-    rates are kept with their graph as an attribute, where autograd does not free it.
+    first one would free the graph of the rates, which all parts share.
     """
+    leaf = rates.detach().requires_grad_()
 
-    @staticmethod
-    def forward(ctx: Any, hidden: list[Tensor], *sources: Tensor) -> Tensor:
-        (ctx.rates,) = hidden
-        ctx.sources = sources
-        return hidden[0].detach()
+    def pass_on(leaf: Tensor) -> None:
+        gradient, leaf.grad = leaf.grad, None
+        rates.backward(gradient, retain_graph=True)
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        gradients = torch.autograd.grad(
-            ctx.rates, ctx.sources, grad, retain_graph=True, allow_unused=True
-        )
-        return None, *gradients
+    leaf.register_post_accumulate_grad_hook(pass_on)
+    return leaf
 
 
 @dataclass(eq=False)
@@ -214,8 +205,12 @@ class Site:
 
     def covers(self) -> bool:
         """Return whether to drop at the windows' rates now; warn once if there are none."""
-        if not self.adaptive or self.state.is_active():
+        if not self.adaptive or self.state.tap is not None:
             return self.adaptive
+        if self.state.rates is not None and (
+            self.state.running or torch._C._current_graph_task_id() != -1  # a re-run in backward
+        ):
+            return True
         self.warn(
             "is called outside a training forward of the attached model, so there are no rates and "
             "it drops as before; call the model itself, or attach to this part of it"
@@ -228,18 +223,18 @@ class Site:
             return self.state.tap(self, h)
         if 0 in h.shape:
             return h.clone()
-        assert self.state.rates is not None
-        keep = self.state.keep(self.state.rates, h)
+        keep = self.state.keep(h)
         h = h.clone() if self.overwritten else h
         count = keep.probability.shape[0]
         known = self.known_layouts(h.shape, count)
-        if len(known) == 1 or (known and count == 1):  # a single window owns everything
+        if len(known) == 1:
             return known[0].drop(h, keep, mask_shape)
-        self.warn(
-            f"an activation {list(h.shape)} holds {count} windows in no way that the probe has "
-            "seen, so all of them drop at their mean rate here; state the layout with "
-            f"site_layouts={{{self.name!r}: SiteLayout(dim=…, fold=…)}}"
-        )
+        if count > 1:  # a single window owns everything
+            self.warn(
+                f"an activation {list(h.shape)} holds {count} windows in no way that the probe has "
+                "seen, so all of them drop at their mean rate here; state the layout with "
+                f"site_layouts={{{self.name!r}: SiteLayout(dim=…, fold=…)}}"
+            )
         return drop_entries(h, Keep.of(keep.probability.mean()), mask_shape)
 
     def drop_as(self, kind: int, h: Tensor, *, inplace: bool) -> Tensor:
@@ -262,16 +257,13 @@ class Site:
             for seen, layout in self.layouts
             if len(seen) == len(shape) and layout.fits(shape, batch)
         ]
-        if len(fitting) < 2:
-            return [layout for _, layout in fitting]
-        distinct = list(dict.fromkeys(layout for _, layout in fitting))
-        if len(distinct) > 1:  # several ways of being called: the other dimensions tell them apart
-            distinct = [
-                layout
+        if len({layout for _, layout in fitting}) > 1:  # the other dimensions tell them apart
+            fitting = [
+                (seen, layout)
                 for seen, layout in fitting
                 if all(seen[d] == shape[d] for d in range(len(seen)) if d != layout.dim)
             ]
-        return list(dict.fromkeys(distinct))
+        return list(dict.fromkeys(layout for _, layout in fitting))
 
     @not_compiled
     def warn(self, text: str) -> None:

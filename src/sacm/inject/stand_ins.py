@@ -1,4 +1,4 @@
-"""Intercept dropout: stand-ins for the forward of modules.
+"""Intercept dropout: stand-ins for the forward of modules, and how each kind of dropout drops.
 
 Every module that drops, or may call a function that does, gets a stand-in for its `forward` as an
 instance attribute. Keys, hooks, class, ties and identity of the module do not change, and removing
@@ -12,77 +12,38 @@ model, carry stand-ins because activation checkpointing re-runs single modules i
 
 from __future__ import annotations
 
-import fnmatch
+import functools
 import inspect
+import math
 import types
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 from torch.overrides import TorchFunctionMode
 
-from sacm.errors import ArgumentError
-from sacm.inject.handlers import DROPOUTS, FUNCTIONS, Handler
-from sacm.inject.sites import ModulationState, Site, SiteLayout
+from sacm.inject.sites import ModulationState, Site
 
-SKIPPED = "skipped on request: ordinary dropout"
-
-
-@dataclass(eq=False)
-class Shared:
-    """What the stand-ins of one model share; copied with each part of the model, so it is small."""
-
-    state: ModulationState
-    everywhere: bool = False  # also functions that modules call which are no kind of dropout
-    skip: Sequence[str] = ()  # names or globs of functional sites to leave ordinary
-    stated: Mapping[str, SiteLayout] = field(default_factory=dict)  # of functional sites
-    stack: list[StandIn] = field(default_factory=list)  # that intercept now, innermost last
-
-
-@dataclass(eq=False)
-class Coverage:
-    """The sites of one model, and the stand-ins that make them adaptive."""
-
-    shared: Shared
-    module_sites: list[Site] = field(default_factory=list)  # adaptive or not, and inserted ones
-    stand_ins: list[StandIn] = field(default_factory=list)
-
-    @property
-    def functional_sites(self) -> list[Site]:
-        """Sites of functions that were called so far."""
-        called = [(site, each) for each in self.stand_ins for site in each.calls.values()]
-        return [site for site, stand_in in called if site is not stand_in.site]
-
-    @property
-    def sites(self) -> list[Site]:
-        """All sites found so far, adaptive ones first."""
-        sites = [*self.module_sites, *self.functional_sites]
-        return sorted(sites, key=lambda site: not site.adaptive)
-
-    def settle(self) -> None:
-        """After a probe, remove the stand-ins that are not needed.
-
-        Those that never ran stay. Those of ordinary dropouts stay beside others that intercept
-        functions, so that the function inside is not taken for a functional site.
-        """
-        check_matches(self.functional_sites, self.shared.skip, "skip")
-        check_matches(self.functional_sites, self.shared.stated, "site_layouts")
-        open_ended = [each for each in self.stand_ins if each.handler is None and not each.exempt]
-        for each in open_ended:
-            if each.site is not None and each.ran and not each.calls:
-                each.site.leave_ordinary("not covered: a class that drops in a way of its own")
-        intercept = any(each.calls or not each.ran for each in open_ended)
-        for each in [*self.stand_ins]:
-            needed = each.handler is not None or each.calls or not each.ran
-            if each.inserted is None and not (intercept if each.exempt else needed):
-                self.remove(each)
-
-    def remove(self, stand_in: StandIn) -> None:
-        """Give a module its own forward back."""
-        stand_in.uninstall()
-        self.stand_ins.remove(stand_in)
+# Classes and functions that drop, with the dimensions of the feature maps that drop as a whole.
+DROPOUTS: dict[Any, int] = {
+    nn.Dropout: 0,
+    nn.Dropout1d: 1,
+    nn.Dropout2d: 2,
+    nn.Dropout3d: 3,
+    F.dropout: 0,
+    F.dropout1d: 1,
+    F.dropout2d: 2,
+    F.dropout3d: 3,
+}
+_KERNELS: dict[str, Callable[..., Any]] = {
+    "LSTM": torch.lstm,
+    "GRU": torch.gru,
+    "RNN_TANH": torch.rnn_tanh,
+    "RNN_RELU": torch.rnn_relu,
+}
 
 
 class StandIn:
@@ -96,29 +57,27 @@ class StandIn:
         self,
         module: nn.Module,
         name: str,
-        shared: Shared,
+        state: ModulationState,
         site: Site | None = None,
-        handler: Handler | None = None,
+        handler: Callable[..., Any] | None = None,
     ) -> None:
-        self.module, self.name, self.shared = module, name, shared
+        self.module, self.name, self.state = module, name, state
         self.site, self.handler = site, handler
         self.inserted: Site | None = None  # drops the output of the module
         self.calls: dict[tuple[str, int], Site] = {}  # sites of functions that the module calls
         self.counts: dict[str, int] = {}  # such calls of the running forward, by function
-        self.original: Any = None  # a forward that was set on the instance before
-        self.ran = self.installed = False
-        self.mode: Any = None  # of autograd, when the running forward began
+        self.original: Any = module.__dict__.get("forward")  # set on the instance before
+        self.ran = self.installed = self.has_gradients = False
 
     def install(self) -> None:
         """Take the place of the module's forward."""
-        self.original, self.installed = self.module.__dict__.get("forward"), True
-        self.module.__dict__["forward"] = self
+        self.installed, self.module.__dict__["forward"] = True, self
 
     def uninstall(self) -> None:
         """Give the module its own forward back."""
         self.installed = False
         if self.module.__dict__.get("forward") is not self:
-            return  # another stand-in is around this one, which only passes calls on from now
+            return  # another library wraps this stand-in, which only passes calls on from now
         if self.original is None:
             del self.module.__dict__["forward"]
         else:
@@ -128,12 +87,12 @@ class StandIn:
         """Run the module, with its dropout made adaptive in training."""
         # Torch fetches the model's forward before its pre-hooks run. If the probe in such a hook
         # takes this stand-in away, it is called once more all the same.
-        probing = self.shared.state.tap is not None
+        probing = self.state.tap is not None
         if not self.installed or not (self.module.training or probing):
             return self.own_forward(*args, **kwargs)
         if self.handler is not None and self.site is not None and self.site.covers():
             output = self.handler(self, self.site, *args, **kwargs)
-        elif self.module.training and (self.shared.everywhere or self.site is not None):
+        elif self.module.training and (self.state.everywhere or self.site is not None):
             output = self._intercept(*args, **kwargs)
         else:
             output = self.own_forward(*args, **kwargs)
@@ -145,10 +104,8 @@ class StandIn:
 
     def _intercept(self, *args: Any, **kwargs: Any) -> Any:
         """Run the module's own forward, with its functional dropout made adaptive."""
-        self.ran = True
-        stack = self.shared.stack
-        outer = self.counts, self.mode
-        self.counts, self.mode = {}, _autograd_mode()
+        self.ran, self.counts, self.has_gradients = True, {}, torch.is_grad_enabled()
+        stack = self.state.stack
         stack.append(self)
         try:
             if len(stack) > 1:
@@ -157,41 +114,28 @@ class StandIn:
                 return self.own_forward(*args, **kwargs)
         finally:
             stack.pop()
-            self.counts, self.mode = outer
 
     @property
     def exempt(self) -> bool:
         """Whether this is a dropout that stays ordinary although it is called as a function."""
         return self.site is not None and not self.site.adaptive
 
-    def next_site(self, kind: str) -> Site:
-        """Return the site of the next call of this kind in the running forward."""
+    def next_site(self, kind: str) -> Site | None:
+        """Return the site of the next call of this kind; None if it drops as before."""
         ordinal = self.counts.get(kind, 0)
         self.counts[kind] = ordinal + 1
         if (kind, ordinal) not in self.calls:
-            first = self.site if not self.calls else None
-            self.calls[kind, ordinal] = first or self._make_site(kind, ordinal)
-        return self.calls[kind, ordinal]
-
-    def _make_site(self, kind: str, ordinal: int) -> Site:
-        """Make a functional site: `encoder.attention:dropout`."""
-        name = f"{self.name}:{kind}" + (f"[{ordinal}]" if ordinal else "")
-        site = Site(name, f"functional {kind}", state=self.shared.state)
-        if any(matches(name, glob) for glob in self.shared.skip):
-            site.leave_ordinary(SKIPPED)
-        for glob, layout in self.shared.stated.items():
-            if matches(name, glob):
-                site.stated = layout
-        return site
-
-    def check_rerun(self, site: Site) -> None:
-        """Warn if a function is checkpointed: its re-run does not pass this stand-in."""
-        if site.state.tap is None and self.mode is not None and self.mode != _autograd_mode():
+            own = self.site if not self.calls else None
+            name = f"{self.name}:{kind}" + (f"[{ordinal}]" if ordinal else "")
+            self.calls[kind, ordinal] = own or self.state.make_site(name, f"functional {kind}")
+        site = self.calls[kind, ordinal]
+        if self.has_gradients and not torch.is_grad_enabled():
             site.warn(
-                "drops in a part of the forward that has gradients switched off or its own hooks "
-                "for saved tensors; if this is checkpointing of a function, its re-run drops in "
-                "another way: make the function a module"
+                "drops in a part of the forward that has gradients switched off; if this is "
+                "reentrant checkpointing of a function, its re-run drops in another way: make the "
+                "function a module"
             )
+        return site if site.covers() else None
 
     @property
     def own_forward(self) -> Any:
@@ -211,12 +155,6 @@ class StandIn:
         return self.own_forward.__code__
 
 
-def drop_module(stand_in: StandIn, site: Site, input: Tensor) -> Tensor:
-    """Drop as `nn.Dropout` and its relatives for feature maps do."""
-    module: Any = stand_in.module
-    return site.drop_as(DROPOUTS[type(module)], input, inplace=module.inplace)
-
-
 class Interceptor(TorchFunctionMode):
     """Sees every torch function that runs, and leads those that drop to their handler."""
 
@@ -233,21 +171,112 @@ class Interceptor(TorchFunctionMode):
         return handler(self.stack[-1], func, *args, **(kwargs or {}))
 
 
-def _autograd_mode() -> Any:
-    """Return what checkpointing changes: whether gradients are on, and hooks for saved tensors."""
-    if torch.compiler.is_compiling():
-        return None
-    return torch.is_grad_enabled(), torch._C._autograd._top_saved_tensors_default_hooks(True)
+def drop_module(stand_in: StandIn, site: Site, input: Tensor) -> Tensor:
+    """Drop as `nn.Dropout` and its relatives for feature maps do."""
+    module: Any = stand_in.module
+    return site.drop_as(DROPOUTS[type(module)], input, inplace=module.inplace)
 
 
-def check_matches(sites: Sequence[Site], globs: Iterable[str], argument: str) -> None:
-    """Raise an ArgumentError if a name or glob matches no site."""
-    for glob in globs:
-        if not any(matches(site.name, glob) for site in sites):
-            names = ", ".join(site.name for site in sites) or "none"
-            raise ArgumentError(f"{argument}: no dropout site matches {glob!r}; sites: {names}.")
+def drop_between_layers(stand_in: StandIn, site: Site, input: Any, hx: Any = None) -> Any:
+    """Run the layers of an `nn.LSTM`, `nn.GRU` or `nn.RNN` one by one, with dropout between.
+
+    The module drops inside one fused kernel. Here the same kernel is called once for each layer,
+    with the weights of that layer, over a tensor `[B, L, C]`, or `[L, B, C]` without `batch_first`.
+    """
+    module: Any = stand_in.module
+    if isinstance(input, PackedSequence) or input.dim() != 3:
+        site.leave_ordinary("not covered: packed or single sequences drop in a fused kernel")
+        return stand_in.own_forward(input, hx)
+    is_lstm = module.mode == "LSTM"
+    directions = 2 if module.bidirectional else 1
+    if hx is None:
+        batch = input.shape[0 if module.batch_first else 1]
+        widths = [module.proj_size or module.hidden_size, module.hidden_size][: 1 + is_lstm]
+        hx = tuple(input.new_zeros(module.num_layers * directions, batch, n) for n in widths)
+    states = hx if isinstance(hx, tuple) else (hx,)
+    count = len(module._flat_weights) // module.num_layers
+    last_states = []
+    for layer in range(module.num_layers):
+        h = input if layer == 0 else site.drop(input)
+        rows = slice(layer * directions, (layer + 1) * directions)
+        before = [state[rows].contiguous() for state in states]
+        input, *last = _KERNELS[module.mode](
+            h,
+            before if is_lstm else before[0],
+            module._flat_weights[layer * count : (layer + 1) * count],
+            *(module.bias, 1, 0.0, True, module.bidirectional, module.batch_first),
+        )
+        last_states.append(last)
+    after = tuple(torch.cat(parts) for parts in zip(*last_states, strict=True))
+    return input, after if is_lstm else after[0]
 
 
-def matches(name: str, glob: str) -> bool:
-    """Return whether a glob matches; the brackets of `attention:dropout[1]` may be literal."""
-    return name == glob or fnmatch.fnmatchcase(name, glob)
+def handle_dropout(
+    stand_in: StandIn,
+    func: Any,
+    input: Tensor,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+) -> Any:
+    """Stand in for `F.dropout` and its relatives for feature maps."""
+    site = stand_in.next_site(func.__name__) if training else None
+    if site is None:
+        return func(input, p, training, inplace)
+    return site.drop_as(DROPOUTS[func], input, inplace=inplace)
+
+
+def handle_attention(
+    stand_in: StandIn,
+    func: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """Stand in for `scaled_dot_product_attention`: computes the weights, so that they can drop."""
+    site = stand_in.next_site("attention") if dropout_p > 0 else None
+    options = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
+    if site is None:
+        return func(query, key, value, attn_mask, dropout_p, **options)
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        # The function below reads True as an addend of 1.
+        hidden = torch.zeros_like(attn_mask, dtype=query.dtype)
+        attn_mask = hidden.masked_fill_(~attn_mask, -math.inf)
+    _, weights = torch._scaled_dot_product_attention_math(query, key, value, attn_mask, **options)
+    if enable_gqa:
+        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], dim=-3)
+    return site.drop(weights) @ value
+
+
+def handle_multi_head_attention(stand_in: StandIn, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """Stand in for `multi_head_attention_forward`, the function behind `nn.MultiheadAttention`.
+
+    Its several hundred lines call `dropout` and `scaled_dot_product_attention` by global names.
+    Torch's own code object is run with a copy of its globals in which these two names are our
+    handlers, so its code is neither copied nor changed for anybody else.
+    """
+    names = {
+        **func.__globals__,
+        # Other modes (a default device) must not take the call over.
+        "has_torch_function": lambda _: False,
+        "dropout": functools.partial(handle_dropout, stand_in, F.dropout),
+        "scaled_dot_product_attention": functools.partial(
+            handle_attention, stand_in, F.scaled_dot_product_attention
+        ),
+    }
+    redirected = types.FunctionType(func.__code__, names, func.__name__, func.__defaults__)
+    redirected.__kwdefaults__ = func.__kwdefaults__
+    return redirected(*args, **kwargs)
+
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    **dict.fromkeys((F.dropout, F.dropout1d, F.dropout2d, F.dropout3d), handle_dropout),
+    F.scaled_dot_product_attention: handle_attention,
+    F.multi_head_attention_forward: handle_multi_head_attention,
+}

@@ -41,13 +41,13 @@ class WindowArgument:
     @property
     def can_replace(self) -> bool:
         """Whether `replace` works: not for a window that a user's function computes."""
-        return isinstance(self.pick, WindowPath | _Argument)
+        return isinstance(self.pick, WindowPath)
 
     def raw(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         """Return the tensor as the model receives it, batch first."""
         window = self.pick(args, kwargs)
         if not isinstance(window, Tensor):
-            where = self.pick if isinstance(self.pick, _Argument) else "input_arg"
+            where = f"argument {self.pick}" if self.can_replace else "input_arg"
             raise ArgumentError(
                 f"{self.model_name}.forward: {where} should give the window tensor but gave "
                 f"{type(window).__name__}; say which argument it is with input_arg=…, or with a "
@@ -81,52 +81,6 @@ class WindowArgument:
 
 
 @dataclass(frozen=True)
-class _Argument:
-    """An argument of forward that may be given by position or by name."""
-
-    position: int | None
-    name: str | None
-
-    def __str__(self) -> str:
-        return f"argument {self.position if self.name is None else repr(self.name)}"
-
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self.name is not None and self.name in kwargs:
-            return kwargs[self.name]
-        if self.position is not None and self.position < len(args):
-            return args[self.position]
-        return None
-
-    def replace(self, args: tuple[Any, ...], kwargs: dict[str, Any], window: Tensor) -> Arguments:
-        if self.name is not None and self.name in kwargs:
-            return args, {**kwargs, self.name: window}
-        position = self.position or 0
-        return (*args[:position], window, *args[position + 1 :]), kwargs
-
-
-def _find_argument(model: nn.Module, input_arg: int | str) -> _Argument:
-    """Look an argument up in the signature of forward."""
-    if not isinstance(input_arg, int | str) or isinstance(input_arg, bool):
-        raise ArgumentError(
-            f"input_arg must be a position, a name or a function, got {input_arg!r}."
-        )
-    parameters = inspect.signature(model.forward).parameters
-    kinds = {p.kind for p in parameters.values()}
-    positional = [name for name, p in parameters.items() if p.kind <= p.POSITIONAL_OR_KEYWORD]
-    if isinstance(input_arg, int):
-        is_named = 0 <= input_arg < len(positional)
-        if is_named or (input_arg >= 0 and inspect.Parameter.VAR_POSITIONAL in kinds):
-            return _Argument(input_arg, positional[input_arg] if is_named else None)
-    elif input_arg in parameters or inspect.Parameter.VAR_KEYWORD in kinds:
-        position = positional.index(input_arg) if input_arg in positional else None
-        return _Argument(position, input_arg)
-    raise ArgumentError(
-        f"input_arg={input_arg!r} is no argument of {type(model).__name__}.forward, which takes "
-        f"{', '.join(parameters) or 'none'}."
-    )
-
-
-@dataclass(frozen=True)
 class WindowPath:
     """The way to a window inside nested arguments; a function for `attach(input_arg=…)`.
 
@@ -135,6 +89,7 @@ class WindowPath:
     Attributes:
         steps: The position among the arguments, then keys, positions or field names further in.
         columns: The channels of the tensor found there that are the window; None for all.
+        name: The name of the argument, if a call may use it instead of the position.
 
     Example:
         >>> path = WindowPath((0, "insample_y"))
@@ -144,28 +99,42 @@ class WindowPath:
 
     steps: tuple[int | str, ...]
     columns: tuple[int, ...] | None = None
+    name: str | None = None
+
+    def __str__(self) -> str:
+        return " → ".join(map(str, self.steps)) if self.name is None else repr(self.name)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the window among the arguments of forward."""
-        holder: Any = args or tuple(kwargs.values())
-        for step in self.steps:
-            holder = self._enter(holder, step)
-        if self.columns is None or not isinstance(holder, Tensor):
-            return holder
-        return holder[..., list(self.columns)]
+        """Return the window among the arguments of forward; None if there is no such argument."""
+        value, steps = self._begin(args, kwargs)
+        for step in steps:
+            value = self._enter(value, step)
+        if self.columns is None or not isinstance(value, Tensor):
+            return value
+        return value[..., list(self.columns)]
 
     def replace(self, args: tuple[Any, ...], kwargs: dict[str, Any], window: Tensor) -> Arguments:
         """Return the arguments of forward with another window; the old ones are not changed."""
-        changed = self._put(args or tuple(kwargs.values()), self.steps, window)
-        return (changed, kwargs) if args else (args, dict(zip(kwargs, changed, strict=True)))
+        holder, steps = self._begin(args, kwargs)
+        changed = self._put(holder, steps, window)
+        return (args, changed) if holder is kwargs else (changed, kwargs)
+
+    def _begin(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, tuple[int | str, ...]]:
+        """Return what holds the argument, and the steps from there."""
+        if self.name is not None and (self.name in kwargs or self.steps[0] not in range(len(args))):
+            return kwargs, (self.name, *self.steps[1:])
+        if args or self.steps[0] not in range(len(kwargs)):
+            return args, self.steps
+        return kwargs, (list(kwargs)[int(self.steps[0])], *self.steps[1:])
 
     def _enter(self, holder: Any, step: int | str) -> Any:
         try:
             return getattr(holder, str(step)) if _has_fields(holder) else holder[step]
         except (AttributeError, IndexError, KeyError, TypeError):
-            way = " → ".join(map(str, self.steps))
             raise ArgumentError(
-                f"there is no window at {way} among the arguments of forward: "
+                f"there is no window at {self} among the arguments of forward: "
                 f"{type(holder).__name__} has no {step!r}."
             ) from None
 
@@ -189,3 +158,25 @@ class WindowPath:
 def _has_fields(holder: Any) -> bool:
     """Return whether the parts of a holder are attributes: a dataclass that is no mapping."""
     return dataclasses.is_dataclass(holder) and not isinstance(holder, Mapping)
+
+
+def _find_argument(model: nn.Module, input_arg: int | str) -> WindowPath:
+    """Look an argument up in the signature of forward."""
+    if not isinstance(input_arg, int | str) or isinstance(input_arg, bool):
+        raise ArgumentError(
+            f"input_arg must be a position, a name or a function, got {input_arg!r}."
+        )
+    parameters = inspect.signature(model.forward).parameters
+    kinds = {p.kind for p in parameters.values()}
+    positional = [name for name, p in parameters.items() if p.kind <= p.POSITIONAL_OR_KEYWORD]
+    if isinstance(input_arg, int):
+        is_named = 0 <= input_arg < len(positional)
+        if is_named or (input_arg >= 0 and inspect.Parameter.VAR_POSITIONAL in kinds):
+            return WindowPath((input_arg,), name=positional[input_arg] if is_named else None)
+    elif input_arg in parameters or inspect.Parameter.VAR_KEYWORD in kinds:
+        position = positional.index(input_arg) if input_arg in positional else input_arg
+        return WindowPath((position,), name=input_arg)
+    raise ArgumentError(
+        f"input_arg={input_arg!r} is no argument of {type(model).__name__}.forward, which takes "
+        f"{', '.join(parameters) or 'none'}."
+    )

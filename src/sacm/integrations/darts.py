@@ -39,9 +39,9 @@ class SACMCallback(AttachCallback):
         held = [getattr(windowed.network, name, None) for name in names]
         beside = {part for each in held if isinstance(each, nn.Module) for part in each.modules()}
         assert self.modulator is not None
-        for stand_in in [*self.modulator.coverage.stand_ins]:
+        for stand_in in [*self.modulator.stand_ins]:
             if stand_in.module in beside:
-                self.modulator.coverage.remove(stand_in)
+                self.modulator.remove(stand_in)
 
 
 class ProtectCallback(NetworkCallback):

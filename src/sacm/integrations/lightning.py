@@ -68,7 +68,7 @@ class AttachCallback(NetworkCallback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Raise an error if an optimizer was made too early."""
-        if self.modulator is not None and self.modulator.coverage.stand_ins:
+        if self.modulator is not None and self.modulator.stand_ins:
             check_optimizers(self.modulator, trainer.optimizers)
 
     def on_train_batch_end(

@@ -21,8 +21,7 @@ from sacm.strategies.registry import register
 
 # Factories of modules, by the names that `sacm(scorer=…)` and `sacm(mapper=…)` take. A scorer maps
 # windows [B, L, C] to scores [B]: within a batch a higher score gives a higher dropout rate. A
-# mapper takes scores [B] and `reliable` [B] (bool, or None for all), and gives rates [B] in
-# [config.p_min, config.p_max].
+# mapper takes scores [B] and gives rates [B] in [config.p_min, config.p_max].
 ScorerFactory = Callable[[int, SACMConfig], nn.Module]
 MapperFactory = Callable[[SACMConfig], nn.Module]
 scorers: Registry[ScorerFactory] = Registry("scorer")
@@ -115,9 +114,9 @@ class RearrangedMapper(RateMapper):
         super().__init__(config)
         self.kind = kind
 
-    def forward(self, scores: Tensor, reliable: Tensor | None = None) -> Tensor:
+    def forward(self, scores: Tensor) -> Tensor:
         """Scores `[B]` to rates `[B]`."""
-        rates = super().forward(scores, reliable)
+        rates = super().forward(scores)
         if self.kind == "mean":
             return rates.mean().expand_as(rates)
         if self.kind == "permuted":
@@ -148,6 +147,6 @@ class GlobalRate(nn.Module):
         share = (_FIRST_GLOBAL_RATE - self.low) / (self.high - self.low)
         self.logit = nn.Parameter(torch.tensor(math.log(share / (1 - share))))
 
-    def forward(self, scores: Tensor, reliable: Tensor | None = None) -> Tensor:
+    def forward(self, scores: Tensor) -> Tensor:
         """Scores `[B]` are only counted."""
         return (self.low + (self.high - self.low) * torch.sigmoid(self.logit)).expand_as(scores)

@@ -10,70 +10,33 @@ import sacm
 from sacm import LayoutError, SiteLayout
 
 from .. import models
-from ..forced_rates import RATE, check_every_site
+from ..forced_rates import check_every_site
 from ..models import CHANNELS, attached, windows
 
 
 class Queries(nn.Module):
     """A learned query table, expanded over the batch, drops before it meets a window."""
 
-    def __init__(self, *, batch_first: bool = True) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.queries = nn.Parameter(torch.randn(5, 8))
         self.drop = nn.Dropout(0.1)
         self.embed = nn.Linear(CHANNELS, 8)
         self.attention = nn.MultiheadAttention(8, 1, batch_first=True)
         self.head = nn.Linear(8, 2)
-        self.batch_first = batch_first
 
     def forward(self, x: Tensor) -> Tensor:
         h = self.embed(x)
-        if self.batch_first:
-            query = self.drop(self.queries.expand(len(x), -1, -1))
-        else:
-            query = self.drop(self.queries[:, None].expand(-1, len(x), -1)).transpose(0, 1)
+        query = self.drop(self.queries.expand(len(x), -1, -1))
         return self.head(self.attention(query, h, h)[0])
 
 
-class OneKey(nn.Module):
-    """Attention over a single key: the weights are 1 whatever the window."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed = nn.Linear(CHANNELS, 8)
-        self.attention = nn.MultiheadAttention(8, 2, dropout=0.2, batch_first=True)
-        self.head = nn.Linear(8, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        h = self.embed(x)
-        summary = h.mean(dim=1, keepdim=True)
-        return self.head(self.attention(h, summary, summary, need_weights=True)[0])
-
-
-@pytest.mark.parametrize(
-    ("make", "coverage", "layout"),
-    [
-        (Queries, "modules", SiteLayout(0)),
-        (lambda: Queries(batch_first=False), "modules", SiteLayout(1)),
-        (OneKey, "all", SiteLayout(0, 2)),
-    ],
-    ids=["query table", "query table, batch second", "one key"],
-)
-def test_a_site_that_no_window_moves_is_resolved_from_its_output(
-    make: type[nn.Module], coverage: str, layout: SiteLayout
-) -> None:
-    torch.manual_seed(0)
-    model = make()
-    with torch.no_grad():
-        undropped = model.eval()(windows())
-    modulator = attached(model.train(), coverage=coverage)
-    assert [site.layout for site in modulator.sites] == [layout]
-    rates = torch.full((6,), RATE)
-    rates[2] = 0.0
-    with modulator.forced_rates(rates), torch.no_grad():
-        out = model(windows())
-    same = [i for i in range(6) if torch.allclose(out[i], undropped[i], atol=1e-5)]
-    assert same == [2]
+def test_a_site_that_no_window_moves_stays_ordinary_unless_its_layout_is_stated() -> None:
+    with pytest.warns(sacm.SACMWarning, match="no dropout to make adaptive"):
+        (site,) = attached(Queries()).sites
+    assert site.reason.startswith("depends on no window")
+    layout = SiteLayout(0)
+    assert attached(Queries(), site_layouts={"drop": layout}).sites[0].layout == layout
 
 
 def test_a_model_may_state_the_layouts_of_its_sites() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from sacm.core.config import Detrend
-from sacm.core.spectrum import linear_trend
+from sacm.core.spectrum import detrend
 from sacm.errors import ArgumentError
 
 
@@ -29,7 +29,8 @@ class Modes:
 
 def trend_of(values: np.ndarray, how: Detrend) -> np.ndarray:
     """The scorer's own line through a series [T]."""
-    return linear_trend(torch.from_numpy(np.asarray(values, dtype=np.float64)), how).numpy()
+    series = torch.from_numpy(np.asarray(values, dtype=np.float64))
+    return (series - detrend(series, how)).numpy()
 
 
 def dominant(values: np.ndarray, share: float, *, detrend: Detrend = "none") -> Modes:
