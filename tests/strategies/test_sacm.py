@@ -97,9 +97,8 @@ def test_an_unknown_part_is_named_with_the_known_ones(part: str) -> None:
 
 
 def test_options_of_the_method_keep_its_spelling_and_refuse_what_has_no_meaning() -> None:
-    assert canonical("sacm(scale=data,score=spectral,rates=own)") == "sacm"
+    assert canonical("sacm(score=spectral,rates=own)") == "sacm"
     for text, message in (
-        ("sacm(scale=none)", "scale must be one of"),
         ("sacm(score=luck)", "score"),
         ("sacm(rates=sorted)", "own, permuted, mean, reversed"),
         ("sacm+learned_global", "both set the dropout rates"),

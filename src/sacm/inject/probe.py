@@ -32,7 +32,6 @@ _COPIES = 3  # of a single window: there must be another one to tell it from
 _SEEDS = 3  # tried to reach all sites where training leaves out layers at random
 
 Call = tuple[Site | None, int]  # a site and the position among its calls; None for outputs
-Movements = dict[SiteLayout | None, Tensor]  # of the parts [B] of a layout; of anything for None
 
 
 class Probe:
@@ -45,7 +44,7 @@ class Probe:
         self, model: nn.Module, arguments: Arguments, window: WindowArgument, state: ModulationState
     ) -> None:
         self.model, self.window, self.state = model, window, state
-        self.name = type(model).__name__
+        self.name, self.random_state = type(model).__name__, torch.get_rng_state()
         self.count = window(*arguments).shape[0]
         if self.count == 0:
             raise ArgumentError(f"{self.name}: an empty batch cannot be probed.")
@@ -114,6 +113,7 @@ class Probe:
                 site.overwritten |= h._version != version
             for index, output in enumerate(collect_tensors(returned)):
                 calls[None, index] = output.detach().clone()
+            self.random_state = torch.get_rng_state()  # equal if the same random numbers were drawn
         return calls
 
     def is_random(self) -> bool:
@@ -164,89 +164,76 @@ class Probe:
             elif site.adaptive and h.numel() and not known:
                 why = f"does not hold {self.count} windows as stated ({site.stated})"
                 problems[site.name] = _describe(site, h.shape, why)
-        for call, layout in self._disturb_windows(base, seed, candidates).items():
-            site, shape = call[0], base[call].shape
+        for (site, index), moves in self._disturb_windows(base, seed, candidates).items():
             assert site is not None
-            if layout is not None:
-                learnt = tuple(shape), layout
-                site.layouts += [learnt] if learnt not in site.layouts else []
-            elif known := site.known_layouts(shape, self.count):
-                why = (
-                    f"does not follow its layout ({' or '.join(map(str, known))}) in this batch of "
-                    f"{self.count} windows: rows depend on other windows, as when forward sorts, "
-                    "shuffles, mixes or routes them"
-                )
-                problems.setdefault(site.name, _describe(site, shape, why))
-            else:
-                why = f"mixes the rows of the {self.count} probed windows"
-                problems.setdefault(site.name, _describe(site, shape, why))
-        for site, _ in candidates:
-            if site is not None and not site.layouts and site.name not in problems:
+            shape = base[site, index].shape
+            if moves:
+                problems.setdefault(site.name, self._describe_mixing(site, shape))
+            elif not site.layouts and site.name not in problems:
                 site.leave_ordinary("depends on no window: its rows cannot be told apart by window")
         return problems
+
+    def _describe_mixing(self, site: Site, shape: Sequence[int]) -> str:
+        """Say why no layout explains the movements of an activation."""
+        why = f"mixes the rows of the {self.count} probed windows"
+        if known := site.known_layouts(shape, self.count):
+            why = (
+                f"does not follow its layout ({' or '.join(map(str, known))}) in this batch of "
+                f"{self.count} windows: rows depend on other windows, as when forward sorts, "
+                "shuffles, mixes or routes them"
+            )
+        return _describe(site, shape, why)
 
     def _disturb_windows(
         self,
         base: Mapping[Call, Tensor],
         seed: int,
         candidates: Mapping[Call, Sequence[SiteLayout]],
-    ) -> dict[Call, SiteLayout | None]:
-        """Return the layout of every call that some window moves; None for one that mixes windows.
+    ) -> dict[Call, bool]:
+        """Let sites learn the layouts that explain calls; returns whether windows move the others.
 
         Windows are disturbed until every call is explained, or all attempts have been made.
         """
+        random_state = self.random_state
         generator = torch.Generator().manual_seed(seed)
         windows = torch.randperm(self.count, generator=generator)[:_MOST_DISTURBED]
-        layouts: dict[Call, SiteLayout | None] = {}
-        remaining = candidates
+        unexplained: dict[Call, bool] = {}
+        remaining = list(candidates)
         for strength, cross_talk in _ATTEMPTS:
-            if not remaining:
-                break
-            for call, moved in self._measure(base, seed, windows.tolist(), strength, remaining):
-                if bool(moved[None].any()):
-                    explaining = (
-                        layout
-                        for layout in candidates[call]
-                        if explains(moved[layout], windows, cross_talk)
-                    )
-                    layouts[call] = next(explaining, None)
-            remaining = {c: candidates[c] for c, layout in layouts.items() if layout is None}
-        return layouts
+            passes = []
+            for window in windows.tolist() if remaining else ():
+                passes.append(self._run_disturbed(window, strength, seed))
+                if not torch.equal(self.random_state, random_state):
+                    return {}  # other random numbers, perhaps of another thread: no evidence
+            for call in remaining:
+                h, others = base[call], [calls.get(call) for calls in passes]
+                if any(other is None or other.shape != h.shape for other in others):
+                    continue
+                changes = [movement(h, other) for other in others if other is not None]
+                unexplained[call] = unexplained.get(call, False) or any(c.any() for c in changes)
+                for layout in candidates[call]:
+                    moved = torch.stack([layout.measure(each, self.count) for each in changes])
+                    if explains(moved, windows, cross_talk):
+                        site, learnt = call[0], (tuple(h.shape), layout)
+                        if site is not None and learnt not in site.layouts:
+                            site.layouts.append(learnt)
+                        del unexplained[call]
+                        break
+            remaining = [call for call, moves in unexplained.items() if moves]
+        return unexplained
 
-    def _measure(
-        self,
-        base: Mapping[Call, Tensor],
-        seed: int,
-        windows: Sequence[int],
-        strength: float,
-        candidates: Mapping[Call, Sequence[SiteLayout]],
-    ) -> Iterator[tuple[Call, Movements]]:
-        """Yield how far the parts of all windows moved, for calls that keep their shape.
-
-        Raises:
-            ArgumentError: The model does not take disturbed windows.
-        """
-        measured: dict[Call, list[Movements]] = {call: [] for call in candidates}
-        for window in windows:
-            try:
-                disturbed = self.run(self.disturb(window, strength), seed=seed)
-            except SACMError:
-                raise
-            except Exception as error:
-                raise ArgumentError(
-                    f"{self.name} cannot be probed: it takes this batch as it is, but with "
-                    f"disturbed windows it raised {type(error).__name__}: {error} Attach to the "
-                    "part of it that takes any values, with input_arg=… if need be."
-                ) from error
-            for call, movements in measured.items():
-                other = disturbed.get(call)
-                if other is not None and base[call].shape == other.shape:
-                    change = movement(base[call], other)
-                    moved = {each: each.measure(change, self.count) for each in candidates[call]}
-                    movements.append({None: change.amax(), **moved})
-        for call, movements in measured.items():
-            if len(movements) == len(windows):
-                yield call, {key: torch.stack([m[key] for m in movements]) for key in movements[0]}
+    def _run_disturbed(self, window: int, strength: float, seed: int) -> dict[Call, Tensor]:
+        """Run the model with one window disturbed."""
+        try:
+            return self.run(self.disturb(window, strength), seed=seed)
+        except SACMError:
+            raise
+        except Exception as error:
+            raise ArgumentError(
+                f"{self.name} cannot be probed: it takes this batch as it is, but with disturbed "
+                f"windows it raised {type(error).__name__}: {error} Attach to the part of it that "
+                "takes any values, with input_arg=… if need be."
+            ) from error
 
 
 def _repeat_row(tensor: Tensor) -> Tensor:
