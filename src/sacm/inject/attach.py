@@ -233,8 +233,8 @@ def _judge(module: nn.Module, everywhere: bool) -> tuple[str | None, Callable[..
     """
     if isinstance(module, _KINDS):
         return "", drop_module if type(module) in _KINDS else None  # or functions of a subclass
-    if type(module) in _RECURRENT and getattr(module, "dropout", 0):
-        if everywhere:
+    if isinstance(module, _RECURRENT) and module.dropout:
+        if everywhere and type(module) in _RECURRENT:
             return "", drop_between_layers
         kernel = "not covered: drops inside a fused recurrent kernel"
         return f"{kernel}; coverage='all' runs its layers one by one", None
