@@ -32,13 +32,12 @@ LARGEST = 1 << 25  # residuals held at once
 LARGEST_TABLE = 1 << 23  # numbers stored with a run: 32 MB
 STEPS = (200, 40, 20)  # levels are 1/200, 2/200 …; fewer where the table would be too large
 MAX_REPAIRED = 0.5  # share of a window's values above which no forecast is made
-LEAST_WIDENING = 1.0  # intervals double where half of a window was repaired
-REPAIRED, ENOUGH = 0.05, 20  # windows above this share teach the widening, if so many there are
 STEADY = 0.1  # of the usual movement, added to all: windows at rest keep some width
 MOST = 4.0  # factors of movement lie between 1 / MOST and MOST
 FEWEST_TO_JUDGE = 10  # windows to calibrate intervals with, and to test them
 COVERAGES = (0.8, 0.95)  # intervals that a run's page judges
 SHOWN_WINDOWS, SHOWN_CHANNELS, SHOWN_VALUES = 200, 12, 1 << 17  # of test forecasts, at most
+_TENSORS = ("levels", "offsets", "usual")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +47,6 @@ class ErrorQuantiles:
     levels: Array  # [K], ascending
     offsets: Array  # what to add to a forecast [K, H, C]; infinite where there were too few windows
     usual: Array  # how far a usual window moves [C]; 0 where width does not depend on it
-    widening: float = LEAST_WIDENING  # multiplies the odds of a value being repaired
     windows: int = 0  # residuals of the step and channel that has the fewest
     source: str = ""  # what the calibration windows were, in words
     # What intervals of later windows enclosed when earlier ones calibrated them, by the share they
@@ -69,26 +67,22 @@ class ErrorQuantiles:
         `moves` `[N, C]` says how far each window moves, `shares` `[N, C]` which share of its values
         was repaired, `source` what the windows were.
         """
-        count, horizon, channels = residuals.shape
-        usual, factors = np.zeros(channels), np.ones((count, channels))
+        _, horizon, channels = residuals.shape
+        usual = np.zeros(channels)
         if moves is not None:
             known = np.isfinite(moves).any(axis=0)
             usual[known] = np.nanmedian(moves[:, known], axis=0)
-            factors = movement_factors(moves, usual)
-        widening = LEAST_WIDENING
         if shares is not None:
-            widening = learn_widening(np.abs(residuals) / factors[:, None], shares)
-            refused = shares > MAX_REPAIRED
-            residuals = np.where(refused[:, None], np.nan, residuals)
-            factors = np.where(refused, 1.0, factors * repair_factors(shares, widening))
-        residuals = residuals / factors[:, None]
+            residuals = np.where((shares > MAX_REPAIRED)[:, None], np.nan, residuals)
+            shares = np.minimum(shares, MAX_REPAIRED)
+        residuals = residuals / window_factors(moves, shares, usual)[:, None]
         fitting = (steps for steps in STEPS if steps * horizon * channels <= LARGEST_TABLE)
         steps = next(fitting, STEPS[-1])
         levels = np.arange(1, steps) / steps
         ordered = np.sort(residuals, axis=0)  # NaN last
         offsets = np.stack([_rank(ordered, level) for level in levels]).astype(np.float32)
         windows = int(np.isfinite(residuals).sum(axis=0).min())
-        return cls(levels, offsets, usual, widening, windows, source)
+        return cls(levels, offsets, usual, windows, source)
 
     def offset(
         self, level: float, *, moves: Array | None = None, shares: Array | None = None
@@ -103,9 +97,8 @@ class ErrorQuantiles:
         """
         if not 0 < level < 1:
             raise ArgumentError(f"a quantile must lie between 0 and 1, got {level:g}.")
-        if level > 0.5:
-            place = int(np.searchsorted(self.levels, level - 1e-9))
-        else:
+        place = int(np.searchsorted(self.levels, level - 1e-9))
+        if level <= 0.5:
             place = int(np.searchsorted(self.levels, level + 1e-9, side="right")) - 1
         inside = 0 <= place < len(self.levels)
         if not inside or not np.isfinite(self.offsets[place]).all():
@@ -114,35 +107,22 @@ class ErrorQuantiles:
                 f"the quantile {level:g} needs {needed} calibration windows but the run has "
                 f"{self.windows}: ask for a lower coverage, or train on more rows."
             )
-        offsets: Array = self.offsets[place][None].astype(np.float64)
-        if moves is not None:
-            offsets = offsets * movement_factors(moves, self.usual)[:, None]
-        if shares is not None:
-            offsets = offsets * repair_factors(shares, self.widening)[:, None]
-        return offsets
+        factors = window_factors(moves, shares, self.usual)[:, None]
+        return np.asarray(self.offsets[place][None].astype(np.float64) * factors)
 
     def to_record(self) -> Calibration:
         """Tensors and text for the folder of a run."""
         tensors = {name: torch.from_numpy(getattr(self, name)) for name in _TENSORS}
-        text = {"source": self.source, "widening": repr(self.widening)}
-        text |= {"windows": str(self.windows), "measured": json.dumps([*self.measured.items()])}
-        return Calibration(tensors, text)
+        text = {"source": self.source, "windows": str(self.windows)}
+        return Calibration(tensors, {**text, "measured": json.dumps([*self.measured.items()])})
 
     @classmethod
     def from_record(cls, record: Calibration) -> Self:
         """What `to_record` wrote; KeyError or ValueError if it is damaged."""
         text = record.text
-        arrays = {name: record.tensors[name].numpy() for name in _TENSORS}
-        return cls(
-            **arrays,
-            widening=float(text["widening"]),
-            windows=int(text["windows"]),
-            source=text["source"],
-            measured={float(share): value for share, value in json.loads(text["measured"])},
-        )
-
-
-_TENSORS = ("levels", "offsets", "usual")
+        measured = {float(share): value for share, value in json.loads(text["measured"])}
+        arrays = (record.tensors[name].numpy() for name in _TENSORS)
+        return cls(*arrays, int(text["windows"]), text["source"], measured)
 
 
 def _rank(ordered: Array, level: float) -> Array:
@@ -171,37 +151,21 @@ def window_moves(x: Tensor, horizon: int, repaired: Tensor | None = None) -> Arr
     return np.asarray(moves.nanmean(dim=1).cpu().numpy(), np.float64)
 
 
-def movement_factors(moves: Array, usual: Array) -> Array:
-    """How much wider than usual intervals are `[S, C]` after windows that move by `moves`."""
-    factor = (moves / np.where(usual > 0, usual, 1.0) + STEADY) / (1 + STEADY)
-    known = (usual > 0) & np.isfinite(moves)
-    return np.asarray(np.where(known, np.clip(factor, 1 / MOST, MOST), 1.0))
+def window_factors(moves: Array | None, shares: Array | None, usual: Array) -> Array:
+    """How much wider than usual intervals are after S windows `[S, C]`.
 
-
-def repair_factors(shares: Array, widening: float) -> Array:
-    """How much wider intervals are after repairs; infinite where everything was repaired."""
-    shares = np.asarray(shares, dtype=np.float64)
-    with np.errstate(divide="ignore"):
-        return np.asarray(1 + widening * shares / (1 - shares))
-
-
-def learn_widening(sizes: Array, shares: Array) -> float:
-    """How absolute residuals `[N, H, C]` grow with the odds of repair; at least the default."""
-    touched = (shares > REPAIRED) & (shares <= MAX_REPAIRED)
-    if touched.sum() < ENOUGH or (shares <= REPAIRED).sum() < ENOUGH:
-        return LEAST_WIDENING
-    size = _mean_measured(sizes, axis=1)  # [N, C]
-    base = _mean_measured(np.where(shares <= REPAIRED, size, np.nan), axis=0)
-    growth = (size / np.where(base > 0, base, np.nan))[touched]
-    odds = (shares / (1 - np.minimum(shares, MAX_REPAIRED)))[touched]
-    learnt = float((_mean_measured(growth, axis=0) - 1) / odds.mean())
-    return max(LEAST_WIDENING, learnt) if math.isfinite(learnt) else LEAST_WIDENING
-
-
-def _mean_measured(values: Array, *, axis: int) -> Array:
-    """Mean of what is not NaN along an axis; NaN where nothing was measured."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.nansum(values, axis=axis) / np.isfinite(values).sum(axis=axis))
+    In proportion to their movement, within limits; twice as wide where half of a window was
+    repaired, and infinite where everything was.
+    """
+    factors: Array = np.ones((1, len(usual)))
+    if moves is not None:
+        moved = (moves / np.where(usual > 0, usual, 1.0) + STEADY) / (1 + STEADY)
+        known = (usual > 0) & np.isfinite(moves)
+        factors = np.where(known, np.clip(moved, 1 / MOST, MOST), 1.0)
+    if shares is not None:
+        with np.errstate(divide="ignore"):
+            factors = factors * (1 + shares / (1 - np.asarray(shares, dtype=np.float64)))
+    return factors
 
 
 class Residuals(NamedTuple):
@@ -228,17 +192,16 @@ class Residuals(NamedTuple):
             ArgumentError: There are too few.
         """
         half = len(self.starts) // 2
-        first, later = np.arange(half), np.arange(half, len(self.starts))
+        later = np.arange(half, len(self.starts))
         if half:
             later = later[self.starts[later] >= self.starts[half - 1] + self.values.shape[1]]
         if min(half, len(later)) < FEWEST_TO_JUDGE:
             raise ArgumentError(f"{len(self.starts)} windows are too few to judge intervals by.")
-        return self.take(first), self.take(later)
-
-    def take(self, windows: Array) -> Residuals:
-        """Some of the windows."""
-        shares = None if self.shares is None else self.shares[windows]
-        return Residuals(self.values[windows], self.moves[windows], shares, self.starts[windows])
+        first, second = (
+            Residuals(*(None if each is None else each[part] for each in self))
+            for part in (np.arange(half), later)
+        )
+        return first, second
 
 
 def forecast_residuals(model: Any, windows: ForecastWindows, strategy: Strategy) -> Residuals:
@@ -261,8 +224,7 @@ def forecast_residuals(model: Any, windows: ForecastWindows, strategy: Strategy)
                 shares.append(repaired.float().mean(dim=1).cpu().numpy())
             moves.append(window_moves(batch.x, windows.horizon, repaired))
     share = np.concatenate(shares) if shares else None
-    starts = windows.starts[chosen]
-    return Residuals(np.concatenate(values), np.concatenate(moves), share, starts)
+    return Residuals(np.concatenate(values), np.concatenate(moves), share, windows.starts[chosen])
 
 
 def calibrate_forecasts(
@@ -297,9 +259,8 @@ def measure_coverage(residuals: Residuals) -> dict[float, float]:
 def show_forecasts(model: Any, windows: ForecastWindows, strategy: Strategy) -> dict[str, Tensor]:
     """Forecasts of consecutive test rows and the truth, in raw units, for pictures.
 
-    Returns:
-        Of the last N windows that follow each other without overlap: `shown_rows` `[N]`, the first
-        forecast row; `shown_forecasts` and `shown_truth` `[N, H, C]`, NaN where not measured.
+    Of the last N windows that follow each other without overlap: `shown_rows` `[N]`, the first
+    forecast row; `shown_forecasts` and `shown_truth` `[N, H, C]`, NaN where not measured.
     """
     places = {int(start): place for place, start in enumerate(windows.starts)}
     channels = min(windows.batch([0]).y.shape[2], SHOWN_CHANNELS)
