@@ -15,7 +15,6 @@ from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.data.batches import TelemetryWindows, WindowBatches
 from sacm.data.datasets import AnomalyData
 from sacm.data.load import DATASETS
-from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, anomaly_windows
 from sacm.errors import SACMError
 from sacm.metrics.anomaly import evaluate_scores, quantile_threshold
@@ -27,8 +26,10 @@ from sacm.tasks.base import (
     EVALUATION_BATCH,
     FORECASTING_ONLY,
     Calibration,
+    HeadingsAndRows,
     NetworkShape,
     Result,
+    Scaler,
     Task,
     Trained,
     column_names,
@@ -72,23 +73,14 @@ class Anomaly(Task[AnomalyData]):
         longest = min(len(data.train) // 10, len(data.test))
         return {"input_len": min(_WINDOW, max(1, longest)), "batch_size": _BATCH}
 
-    def explain_lengths(self, settings: RunSettings, data: AnomalyData) -> str:
-        usual = self.preset(settings, data)["input_len"]
-        if settings.input_len is not None or usual == _WINDOW:
-            return ""
-        return (
-            f"shorter than the usual {_WINDOW}, because there are only {len(data.train):,} "
-            f"training and {len(data.test):,} test rows"
-        )
-
     def windows(
-        self, settings: ResolvedSettings, data: AnomalyData, *, scaler: ChannelScaler | None = None
+        self, settings: ResolvedSettings, data: AnomalyData, *, scaler: Scaler = None
     ) -> SplitWindows[Any]:
         length, stride = settings.input_len, settings.stride
         return anomaly_windows(data, length=length, stride=stride, scaler=scaler)
 
     def shape(
-        self, settings: ResolvedSettings, data: AnomalyData, scaler: ChannelScaler | None = None
+        self, settings: ResolvedSettings, data: AnomalyData, scaler: Scaler = None
     ) -> NetworkShape:
         columns = column_names(data.columns)
         return NetworkShape(data.channels, settings.input_len, columns=columns)
@@ -126,7 +118,7 @@ class Anomaly(Task[AnomalyData]):
         result = judge_scores(scores, data.labels, threshold, trained.settings, segments=segments)
         return replace(result, evaluated=len(windows.test))
 
-    def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
+    def tabulate(self, metrics: Mapping[str, Any]) -> HeadingsAndRows:
         row = metrics["test"]
         rows: list[Sequence[Any]] = [
             (name, *(None if key is None else row[key] for key in keys)) for name, *keys in _ROWS

@@ -26,9 +26,11 @@ from sacm.strategies.registry import canonical, parse
 from sacm.types import TaskName
 
 DataKind = TypeVar("DataKind")
+Scaler = ChannelScaler | None
+HeadingsAndRows = tuple[tuple[str, ...], list[Sequence[Any]]]
 EVALUATION_BATCH = 256
 FORECASTING_ONLY = (
-    *("horizon", "validation_stride", "train_fraction", "minimum", "target"),
+    *("horizon", "validation_stride", "train_fraction", "minimum", "target", "scaling"),
     *COVARIATES,
 )
 
@@ -118,10 +120,8 @@ class Task(ABC, Generic[DataKind]):
             raise ArgumentError(f"select = {settings.select!r}: {self.name} chooses by {names}.")
         for name in self.unused:
             value = getattr(settings, name)
-            if value and value != RunSettings.model_fields[name].default:
+            if value and value not in (RunSettings.model_fields[name].default, "shared"):
                 raise ArgumentError(f"{name} = {value!r}: {self.name} has no use for it.")
-        if self.name != "forecasting" and settings.scaling == "series":
-            raise ArgumentError("scaling = 'series': only forecasting has several series.")
 
     def resolve(self, settings: RunSettings, data: DataKind) -> ResolvedSettings:
         """Complete settings for given data: what is None becomes the preset's value."""
@@ -158,13 +158,13 @@ class Task(ABC, Generic[DataKind]):
 
     @abstractmethod
     def windows(
-        self, settings: ResolvedSettings, data: DataKind, *, scaler: ChannelScaler | None = None
+        self, settings: ResolvedSettings, data: DataKind, *, scaler: Scaler = None
     ) -> SplitWindows[Any]:
         """Training, validation and test windows; scaled by the training part, or by `scaler`."""
 
     @abstractmethod
     def shape(
-        self, settings: ResolvedSettings, data: DataKind, scaler: ChannelScaler | None = None
+        self, settings: ResolvedSettings, data: DataKind, scaler: Scaler = None
     ) -> NetworkShape:
         """What a network for these data takes and gives; limits of forecasts need the scaler."""
 
@@ -218,7 +218,7 @@ class Task(ABC, Generic[DataKind]):
         """Test once, with the chosen checkpoint."""
 
     @abstractmethod
-    def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
+    def tabulate(self, metrics: Mapping[str, Any]) -> HeadingsAndRows:
         """The test results of a run for people: headings, and rows that begin with a name."""
 
 

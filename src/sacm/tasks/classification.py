@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -14,7 +14,6 @@ from torch import Tensor
 from sacm.backbones.base import Backbone
 from sacm.data.batches import WindowBatches
 from sacm.data.datasets import ClassificationData
-from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, classification_windows
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.catalogue import compute_metrics
@@ -24,8 +23,10 @@ from sacm.strategies.base import Step, Strategy
 from sacm.tasks.base import (
     EVALUATION_BATCH,
     FORECASTING_ONLY,
+    HeadingsAndRows,
     NetworkShape,
     Result,
+    Scaler,
     Task,
     Trained,
     evaluating,
@@ -58,19 +59,12 @@ class Classification(Task[ClassificationData]):
         return {"input_len": data.length, "batch_size": batch}
 
     def windows(
-        self,
-        settings: ResolvedSettings,
-        data: ClassificationData,
-        *,
-        scaler: ChannelScaler | None = None,
+        self, settings: ResolvedSettings, data: ClassificationData, *, scaler: Scaler = None
     ) -> SplitWindows[Any]:
         return classification_windows(data, scaler=scaler)
 
     def shape(
-        self,
-        settings: ResolvedSettings,
-        data: ClassificationData,
-        scaler: ChannelScaler | None = None,
+        self, settings: ResolvedSettings, data: ClassificationData, scaler: Scaler = None
     ) -> NetworkShape:
         if len(data.classes) < 2:
             raise DataError(f"{data.name}: there is only one class, {data.classes[0]!r}.")
@@ -106,7 +100,7 @@ class Classification(Task[ClassificationData]):
         beside = class_baselines(data, report)
         return Result(row, asdict(report), report.samples, beside)
 
-    def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
+    def tabulate(self, metrics: Mapping[str, Any]) -> HeadingsAndRows:
         rows = [(name.replace("_", " "), value) for name, value in metrics["test"].items()]
         return ("measure", "value"), list(rows)
 

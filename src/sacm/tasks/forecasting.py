@@ -27,8 +27,10 @@ from sacm.strategies.base import Step, Strategy
 from sacm.tasks.base import (
     EVALUATION_BATCH,
     Calibration,
+    HeadingsAndRows,
     NetworkShape,
     Result,
+    Scaler,
     Task,
     Trained,
     column_names,
@@ -90,16 +92,10 @@ class Forecasting(Task[ForecastingData]):
 
     def divide(self, settings: ResolvedSettings, data: ForecastingData) -> ForecastingData:
         """The data with room for the horizon in validation and test, unless shares are named."""
-        if settings.split is not None:
-            return data
-        return make_room(data, settings.horizon)
+        return data if settings.split is not None else make_room(data, settings.horizon)
 
     def windows(
-        self,
-        settings: ResolvedSettings,
-        data: ForecastingData,
-        *,
-        scaler: ChannelScaler | None = None,
+        self, settings: ResolvedSettings, data: ForecastingData, *, scaler: Scaler = None
     ) -> SplitWindows[Any]:
         input_len, horizon = settings.input_len, settings.horizon
         if settings.train_fraction < 1:
@@ -115,7 +111,7 @@ class Forecasting(Task[ForecastingData]):
         )
 
     def shape(
-        self, settings: ResolvedSettings, data: ForecastingData, scaler: ChannelScaler | None = None
+        self, settings: ResolvedSettings, data: ForecastingData, scaler: Scaler = None
     ) -> NetworkShape:
         tables = scale = minimum = lowest = None
         if _uses_calendar(settings, data) and data.timestamps is not None:
@@ -143,12 +139,11 @@ class Forecasting(Task[ForecastingData]):
         )
 
     def build(self, settings: ResolvedSettings, shape: NetworkShape) -> Backbone:
-        network: ForecastNetwork
         if settings.backbone == AUTO:
             members = settings.overrides["members"]
             networks = [self._build_member(settings, shape, member) for member in members]
             weights = [member["weight"] for member in members]
-            network = MeanForecaster(networks, weights, input_len=shape.input_len)
+            network: ForecastNetwork = MeanForecaster(networks, weights, input_len=shape.input_len)
         else:
             network = self._build_network(settings, shape)
         return network if shape.lowest is None else LowerLimit(network, shape.lowest)
@@ -229,16 +224,15 @@ class Forecasting(Task[ForecastingData]):
             }
         return Result(row, record, report.windows, baselines.compare(batches, report))
 
-    def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
+    def tabulate(self, metrics: Mapping[str, Any]) -> HeadingsAndRows:
         report = metrics["report"]
         raw, scaled, series = report["raw"], report["scaled"], report.get("series", {})
-        names = report.get("columns") or [
-            f"channel {place + 1}" for place in range(len(raw["channel_mae"]))
+        names = report["columns"]
+        triples = list(zip(names, raw["channel_mae"], raw["channel_mse"], strict=True))
+        rows: list[Sequence[Any]] = [
+            (name, mae, None if mse is None else mse**0.5, mse)
+            for name, mae, mse in triples[:_MOST_ROWS]
         ]
-        pairs = zip(names, raw["channel_mae"], raw["channel_mse"], strict=True)
-        rows: list[Sequence[Any]] = []
-        for name, mae, mse in list(pairs)[:_MOST_ROWS]:
-            rows.append((name, mae, None if mse is None else mse**0.5, mse))
         if len(names) > _MOST_ROWS:
             rows.append((f"… and {len(names) - _MOST_ROWS} more",))
         if len(names) > 1 or series:
