@@ -14,7 +14,7 @@ import torch
 from benchmarks import make_parser
 from sacm.data import load, names
 from sacm.data.batches import WindowBatches
-from sacm.data.load import is_present
+from sacm.data.load import find
 from sacm.data.windows import forecasting_windows
 from sacm.files import write_json
 from sacm.metrics.anomaly import evaluate_scores
@@ -55,7 +55,9 @@ def classes(data: Any) -> dict[str, Any]:
 def main() -> None:
     measures = {"forecasting": forecasts, "anomaly": alarms, "classification": classes}
     results: dict[str, Any] = {}
-    for name in filter(is_present, names()):
+    for name in names():
+        if not find(name).present:
+            continue
         data: Any = load(name)
         found = measures[data.task](data)
         rows = {name: row for name, row in found["rows"].items() if name != "model"}

@@ -21,7 +21,6 @@ from sacm.errors import ArgumentError, did_you_mean
 from sacm.types import ScoreKind, Size, TaskName
 
 _FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npy", ".npz", ".ts")
-_STDIN = "-"  # as data: the rows that are piped in
 _LONGEST_NAME = 160  # bytes of a data set's name in that of a run; file systems take 255 in all
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 AUTO = "auto"  # as backbone: candidates compete, the best of them or their mean becomes the run
@@ -240,7 +239,7 @@ class ResolvedSettings(RunSettings):
         """Name the run: readable parts, then a hash of its identity and of its data's."""
         record = json.dumps({**self.identity(), "fingerprint": fingerprint}, sort_keys=True)
         digest = hashlib.sha256(record.encode()).hexdigest()[:10]
-        data = "stdin" if self.data == _STDIN else PurePath(self.data).name
+        data = PurePath(self.data).name
         if PurePath(self.data).suffix in _FILE_SUFFIXES:
             data = PurePath(self.data).stem
         data = data.encode()[:_LONGEST_NAME].decode(errors="ignore")

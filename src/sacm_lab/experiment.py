@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sacm.data.load import find, is_present, is_synthetic
+from sacm.data.load import find, is_synthetic
 from sacm.errors import ArgumentError
 from sacm.experiments.gains import CELL
 from sacm.tasks import get_task
@@ -166,13 +166,18 @@ def _plain(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum() or letter in "@.")
 
 
+def _is_present(name: str) -> bool:
+    """Whether a data set can be loaded without a download."""
+    return is_synthetic(name) or find(name.partition("@")[0]).present
+
+
 def make_jobs(experiment: Experiment, part: Part) -> tuple[list[Job], list[str]]:
     """The runs of a part, those of a pair beside each other; and data sets that are not here."""
     datasets, backbones = choose(experiment, part)
     jobs, absent = [], {}
     for data, backbone in product(datasets, backbones):
         targets = experiment.targets.get(data, ())
-        missing = [name for name in (data, *targets) if not is_present(name)]
+        missing = [name for name in (data, *targets) if not _is_present(name)]
         absent.update(dict.fromkeys(missing))
         horizons = [h for h in experiment.horizons_of(data) if h in (part.horizons or (h,))]
         seeds = part.seeds or experiment.seeds

@@ -124,7 +124,7 @@ CASES = {
     ".ts with mixed lengths": (text(TS + "1,2:3:u\n", "x.ts"), "line 4 does not hold"),
     ".ts with mixed channels": (
         text(TS + "1,2:3,4:u\n1,2:v\n", "x.ts"),
-        "line 5 has 1 channels where the first case has 2",
+        "line 5 has no class label, or other channels than the first case",
     ),
     ".ts for regression": (text("@targetLabel true\n@data\n1:2\n", "x.ts"), "no class labels"),
     ".ts with timestamps": (text("@timeStamps true\n@data\n", "x.ts"), "not supported"),

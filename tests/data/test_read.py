@@ -403,11 +403,8 @@ def test_one_series_without_a_value_is_left_out_by_name():
 @pytest.mark.parametrize(
     "held",
     [
-        {"name": "x", "time": {"raw": list(map(str, HOURS))}, "series": [{"raw": list(LOAD)}]},
         {"latitude": 1.5, "hourly": {"time": list(map(str, HOURS)), "load": list(LOAD)}},
         {"status": "ok", "data": FRAME.astype({"date": str}).to_dict("records")},
-        {"meta": {"a": "b"}, "values": {str(t): {"load": v} for t, v in FRAME.values}},
-        {str(t): v for t, v in FRAME.values},
         json.loads(FRAME.to_json(orient="split", date_format="iso")),
     ],
 )
@@ -437,10 +434,18 @@ def test_a_year_that_was_mistyped_is_named_with_its_row(tmp_path: Path):
         read_table(write(tmp_path, rows(dates)))
 
 
-def test_years_with_a_fraction_are_months(tmp_path: Path):
-    text = rows([f"{x.year + (x.month - 1) / 12:.4f}" for x in MONTHS], name="time")
+def test_a_clock_of_twelve_hours_without_am_and_pm_is_not_merged(tmp_path: Path):
+    path = write(tmp_path, rows(HOURS.strftime("%Y-%m-%d %I:%M")))
+    with pytest.raises(DataError, match=r"without AM and PM: write hours from 0 to 23; .*--ignore"):
+        read_table(path)
+    assert len(read_table(path, {"ignore": "date"}).values) == COUNT
+
+
+def test_numbers_that_are_no_known_time_only_give_the_order(tmp_path: Path):
+    text = rows([f"{739252 + k / 24:.8f}" for k in range(COUNT)])  # days as MATLAB counts them
     table = read_table(write(tmp_path, text))
-    np.testing.assert_array_equal(table.times.astype("M8[s]"), MONTHS.to_numpy("M8[s]"))
+    assert (table.names, table.times) == (("load",), None)
+    assert any("only counts the rows: date" in note for note in table.notes)
 
 
 def test_a_header_without_a_name_for_the_names_of_rows(tmp_path: Path):

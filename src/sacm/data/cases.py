@@ -17,6 +17,7 @@ from sacm.settings import ReadOptions
 from sacm.types import TaskName
 
 Arrays = dict[str, np.ndarray]
+Options = ReadOptions | Mapping[str, Any] | None
 LARGEST = np.float64(np.finfo(np.float32).max)
 TEST_SHARE = 0.3  # of the cases of a table, by class
 
@@ -36,7 +37,7 @@ def classification_data(
     y_test: Any = None,
     subjects: Any = None,
     name: str | None = None,
-    options: ReadOptions | Mapping[str, Any] | None = None,
+    options: Options = None,
 ) -> ClassificationData:
     """Read cases to classify.
 
@@ -66,26 +67,23 @@ def classification_data(
     label = name or (Path(X).stem if isinstance(X, str | Path) else "data")
     if isinstance(X, str | Path):
         return from_padded(parse_case_file(Path(X), X_test, options), label)
-    train = as_cases(X, y, label, "training")
     test = None if X_test is None else as_cases(X_test, y_test, label, "test")
-    arrays = case_arrays(train, test)
+    arrays = case_arrays(as_cases(X, y, label, "training"), test)
     if subjects is not None:
         arrays["subject_train"] = np.asarray(subjects)
-        if len(arrays["subject_train"]) != len(train.values):
-            raise DataError(f"{label}: {len(subjects)} subjects for {len(train.values)} cases.")
+        if len(subjects) != len(arrays["y_train"]):
+            raise DataError(
+                f"{label}: {len(subjects)} subjects for {len(arrays['y_train'])} cases."
+            )
     return from_padded(arrays, label)
 
 
-def parse_case_file(
-    path: Path, test: Any, options: ReadOptions | Mapping[str, Any] | None = None
-) -> Arrays:
+def parse_case_file(path: Path, test: Any, options: Options = None) -> Arrays:
     """The arrays of a `.ts` pair, of an archive, or of a table with a row a step."""
     if path.suffix not in (".npz", ".ts"):
         cases, _ = read_case_table(path, options)
-        parts = split_cases(cases.labels, fraction=TEST_SHARE)
-        return case_arrays(
-            *(Cases([cases.values[k] for k in rows], cases.labels[rows]) for rows in parts)
-        )
+        rows = split_cases(cases.labels, fraction=TEST_SHARE)
+        return case_arrays(*(Cases([cases.values[k] for k in r], cases.labels[r]) for r in rows))
     given = options.reading() if isinstance(options, ReadOptions) else options
     if given:
         raise ArgumentError(f"{', '.join(given)}: .ts and .npz files of cases need no options.")
@@ -97,9 +95,7 @@ def parse_case_file(
     return case_arrays(read_ts(path), None if test is None else read_ts(Path(test)))
 
 
-def read_case_table(
-    path: Path, options: ReadOptions | Mapping[str, Any] | None
-) -> tuple[Cases, list[str]]:
+def read_case_table(path: Path, options: Options) -> tuple[Cases, list[str]]:
     """Cases of a table with a row a step, and their names in the column `id`."""
     from sacm.data.read import load_source, read_table
 
@@ -114,17 +110,15 @@ def read_case_table(
     if isinstance(content, np.ndarray) or chosen.label not in content.columns:
         raise DataError(f"{path} has no column {chosen.label!r}.")
     ignore = (*(chosen.ignore or ()), chosen.label)
-    table = read_table(
-        loaded, chosen.model_copy(update={"label": None, "ignore": ignore}), grid=False
-    )
-    labels = []
+    unlabelled = chosen.model_copy(update={"label": None, "ignore": ignore})
+    table, labels = read_table(loaded, unlabelled, grid=False), []
     for case, start, stop in table.series:
         classes = content[chosen.label].iloc[table.order[start:stop]].dropna().unique()
         if len(classes) != 1:
             raise DataError(f"{path}: case {case!r} has {len(classes)} labels: it needs one.")
         labels.append(classes[0])
     values = [table.values[start:stop].T.astype(np.float32) for _, start, stop in table.series]
-    return Cases(values, np.asarray(labels)), [str(case) for case, *_ in table.series]
+    return Cases(values, np.asarray(labels)), [case for case, *_ in table.series]
 
 
 def as_cases(X: Any, y: Any, label: str, part: str) -> Cases:
@@ -142,9 +136,7 @@ def as_cases(X: Any, y: Any, label: str, part: str) -> Cases:
         if not len(real):
             raise DataError(f"{where} holds no value.")
         if listed and len(case) != len(listed[0]):
-            raise DataError(
-                f"{where} has {len(case)} channels where the first has {len(listed[0])}."
-            )
+            raise DataError(f"{where} has {len(case)} channels, the first {len(listed[0])}.")
         listed.append(case[:, : real[-1] + 1])
     if not listed:
         raise DataError(f"{label}: there are no {part} cases.")
@@ -156,10 +148,9 @@ def as_cases(X: Any, y: Any, label: str, part: str) -> Cases:
 def _as_case(case: Any, where: str) -> np.ndarray:
     """One case as float32 `[C, L_i]`."""
     try:
-        array = np.asarray(case, dtype=np.float64)
+        array = np.atleast_2d(np.asarray(case, dtype=np.float64))
     except (TypeError, ValueError) as error:
         raise DataError(f"{where} does not hold numbers of equal-length channels.") from error
-    array = array[None, :] if array.ndim == 1 else array
     if array.ndim != 2:
         raise DataError(f"{where} must be [C, L] or [L], got {list(array.shape)}.")
     if (np.abs(array) > LARGEST).any():
@@ -175,20 +166,21 @@ def from_padded(arrays: Arrays, label: str) -> ClassificationData:
         arrays = {**arrays, **case_arrays(train, test)}
     labels, test_labels = arrays["y_train"], arrays["y_test"]
     if labels.dtype.kind != test_labels.dtype.kind and len(test_labels):
-        raise DataError(
-            f"{label}: training labels are {labels.dtype}, test labels {test_labels.dtype}."
-        )
-    longest = int(arrays["len_train"].max())
+        said = f"training labels are {labels.dtype}, test labels {test_labels.dtype}"
+        raise DataError(f"{label}: {said}.")
+    longest, notes = int(arrays["len_train"].max()), []
     cut = int((arrays["len_test"] > longest).sum())
-    notes = [f"{cut} test cases were cut to the longest training case ({longest} steps)."]
-    notes = notes if cut else []
-    cases, lengths = {}, {}
+    if cut:
+        notes = [f"{cut} test cases were cut to the longest training case ({longest} steps)."]
+    fields: dict[str, Any] = {"y_train": labels, "y_test": test_labels}
     for part in ("train", "test"):
-        lengths[part] = np.minimum(arrays[f"len_{part}"], longest).astype(np.int64)
-        cases[part] = np.array(arrays[f"X_{part}"][:, :, :longest], dtype=np.float32)
-        filled = fill_cases(cases[part], lengths[part], f"{label} ({part})")
+        lengths = np.minimum(arrays[f"len_{part}"], longest).astype(np.int64)
+        cases = np.array(arrays[f"X_{part}"][:, :, :longest], dtype=np.float32)
+        filled = fill_cases(cases, lengths, f"{label} ({part})")
         if filled:
             notes.append(f"{filled:,} missing values in the {part} cases were interpolated.")
+        fields |= {f"X_{part}": cases, f"lengths_{part}": lengths}
+        fields[f"subjects_{part}"] = arrays.get(f"subject_{part}")
     classes = tuple(np.unique(labels).tolist())
     if labels.dtype.kind == "f" and len(classes) > max(2, len(labels) // 2):
         raise DataError(
@@ -197,19 +189,7 @@ def from_padded(arrays: Arrays, label: str) -> ClassificationData:
         )
     if len(classes) < 2:
         raise DataError(f"{label}: all training cases have the label {classes[0]!r}.")
-    return ClassificationData(
-        name=label,
-        X_train=cases["train"],
-        y_train=labels,
-        X_test=cases["test"],
-        y_test=test_labels,
-        lengths_train=lengths["train"],
-        lengths_test=lengths["test"],
-        classes=classes,
-        subjects_train=arrays.get("subject_train"),
-        subjects_test=arrays.get("subject_test"),
-        notes=tuple(notes),
-    )
+    return ClassificationData(name=label, **fields, classes=classes, notes=tuple(notes))
 
 
 def case_arrays(train: Cases, test: Cases | None) -> Arrays:
@@ -237,10 +217,8 @@ def check_file(path: Path) -> None:
     """Refuse what is not a readable, non-empty file."""
     if not path.exists():
         raise DataError(f"There is no file {path}.")
-    if path.is_dir():
-        raise DataError(f"{path} is a folder: name a file.")
-    if path.stat().st_size == 0:
-        raise DataError(f"{path} is empty.")
+    if path.is_dir() or path.stat().st_size == 0:
+        raise DataError(f"{path} is {'a folder: name a file' if path.is_dir() else 'empty'}.")
 
 
 def read_archive(path: Path, task: TaskName) -> Arrays:
@@ -268,32 +246,23 @@ def read_ts(path: Path) -> Cases:
 def parse_ts(content: bytes, where: str) -> Cases:
     """The content of a `.ts` file: channels of comma-separated numbers and a label, by colons."""
     text = content.decode("utf-8", errors="replace")
-    head, *rest = re.split(r"^\s*@data\s*$", text, maxsplit=1, flags=re.MULTILINE | re.IGNORECASE)
-    words = [line.lower().split() for line in head.splitlines()]
-    if ["@timestamps", "true"] in words:
-        raise DataError(f"{where} has a timestamp at every value, which is not supported.")
-    if any(line[:1] == ["@targetlabel"] or line[:2] == ["@classlabel", "false"] for line in words):
-        raise DataError(f"{where} has no class labels.")
-    if not rest:
+    head, *body = re.split(r"^\s*@data\s*$", text, maxsplit=1, flags=re.MULTILINE | re.IGNORECASE)
+    if re.search(r"@timestamps\s+true|@targetlabel|@classlabel\s+false", head.lower()):
+        raise DataError(f"{where} has timestamps or no class labels, which is not supported.")
+    if not body:
         raise DataError(f"{where} has no @data line: it is not a .ts file, or is cut off.")
     values: list[np.ndarray] = []
     labels: list[str] = []
-    for number, line in enumerate(rest[0].splitlines(), head.count("\n") + 1):
+    for number, line in enumerate(body[0].splitlines(), head.count("\n") + 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        *channels, label = line.split(":")
-        if not channels:
-            raise DataError(
-                f"{where}: line {number} has no class label: the file may be cut off there."
-            )
-        cells = [channel.replace("?", "nan").split(",") for channel in channels]
+        *channels, label = line.replace("?", "nan").split(":")
+        if not channels or len(channels) != len(values[0] if values else channels):
+            said = "has no class label, or other channels than the first case"
+            raise DataError(f"{where}: line {number} {said}.")
+        cells = [channel.split(",") for channel in channels]
         values.append(_as_case(cells, f"{where}: line {number}"))
         labels.append(label.strip())
-        if len(channels) != len(values[0]):
-            raise DataError(
-                f"{where}: line {number} has {len(channels)} channels where the first case has "
-                f"{len(values[0])}."
-            )
     if not values:
         raise DataError(f"{where} has no cases after @data.")
     return Cases(values, np.array(labels))

@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ import pandas as pd
 
 from sacm.errors import DataError
 from sacm.settings import ReadOptions
+
+Names = Sequence[str]
+Stamps = pd.DatetimeIndex | None
 
 
 def words_of(text: str) -> list[str]:
@@ -30,7 +34,8 @@ GAP_WORDS = words_of(
     "#value! #div/0! #ref! #null! #num! #name?"
 )
 GAP_WORDS += ["", "no data"]
-SWITCHES = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "on": 1.0, "off": 0.0}
+SWITCHES = dict.fromkeys(words_of("true yes on attack anomaly fault"), 1.0)
+SWITCHES |= dict.fromkeys(words_of("false no off normal benign"), 0.0)
 # Numbers that loggers write where nothing was measured.
 GAP_CODES = (-99999, -9999, -999.9, -999, -200, -99.9, -99, 999, 9999, 99999, 32767, -32768)
 FAR_AWAY = 3  # a code is proposed as a gap if it is this many times the largest other value
@@ -57,17 +62,23 @@ WITH_SIGN = {
     for sign, other in (".,", ",.")
 }
 DATE_OR_CLOCK = r"\d[-/:]\d|\d\.\d+\."
-LABEL_WORDS = words_of(
-    "label labels anomaly anomalies anomalous isanomaly attack attacks outlier outliers "
-    "isoutlier changepoint changepoints fault faulty isattack isfault groundtruth intrusion"
+LABEL_NAME = re.compile(
+    r"(?<![a-z])(?:is)?(?:labels?|anomal(?:y|ies|ous)|attacks?|outliers?|change ?points?|faulty?|"
+    r"faults|ground ?truth|intrusion)(?![a-z])"
 )
-NORMAL_WORDS = ("normal", "benign", "ok", "no", "false", "healthy", "0", "0.0")
-COUNTER_NAMES = words_of(
-    "index idx id no nr num number row rows rownum rowid rownumber rownames rowno n i k t step "
-    "steps timestep timeindex timestamp sno counter seq sequence sample sampleno obs observation "
-    "record instant seconds elapsed elapsedtime time times timesec timems unnamed0"
+COUNTER_NAMES = [
+    "",
+    *words_of(
+        "index idx id no nr num number row rows rownum rowid rownumber rownames rowno n i k t step "
+        "steps timestep timeindex sno counter seq sequence sample sampleno obs observation record "
+        "instant seconds elapsed elapsedtime timesec timems unnamed0"
+    ),
+]
+ID_NAMES = re.compile(
+    r"(?:unique|series|ts|item|product|store|shop|sensor|station|device|machine|unit|asset|meter|"
+    r"site|plant|location|customer)?(?:id)?|series|sku|dept|entity|group"
 )
-COUNTER_NAMES += [""]
+REPEATED = 0.75  # share of different times below which several series are looked for
 # Parts of the date: names of columns that hold them, and the smallest and largest value.
 PARTS = {
     "year": ("year yr yyyy jahr jaar anno annee année ano año", 1000, 2999),
@@ -130,12 +141,6 @@ def is_text(column: pd.Series) -> bool:
     return not typed or isinstance(column.dtype, pd.CategoricalDtype)
 
 
-def holds_objects(column: pd.Series) -> bool:
-    """Whether a cell, of the first ones, is a list, a record or an array."""
-    cells = column.iloc[:SAMPLE_ROWS] if column.dtype == object else ()
-    return any(isinstance(cell, list | dict | np.ndarray) for cell in cells)
-
-
 def plain_text(column: pd.Series) -> pd.Series:
     """Cells as plain text without blanks at the ends; "" where there is nothing."""
     text = column.astype(object).where(column.notna(), "").astype(str).str.strip()
@@ -196,24 +201,20 @@ def _read_written(cells: pd.Series, name: str, reading: Reading) -> pd.Series | 
     if wrong.mean() > 0.5 or dated.mean() > 0.5 or states:
         return None
     words = cells[wrong].value_counts()
-    gaps = f"{flag('na', ','.join(map(str, words.index)))} takes such cells as gaps, "
-    gaps = gaps if len(words) <= MOST_NAMES else ""
     if len(words) > MOST_GAP_WORDS or any(re.search(r"\d", str(word)) for word in words.index):
+        gaps = f"{flag('na', ','.join(map(str, words.index)))} takes such cells as gaps, "
         raise reading.error(
-            f"column {name!r} holds numbers and also {some(words.index)}: {gaps}"
-            f"{flag('ignore', name)} leaves the column out."
+            f"column {name!r} holds numbers and also {some(words.index)}: "
+            f"{gaps if len(words) <= MOST_NAMES else ''}{flag('ignore', name)} leaves it out."
         )
-    digits = (
-        parts.loc[~wrong, "digits"].str.replace(r"(?<=\d)[ '](?=\d{3})", "", regex=True).str.strip()
-    )
-    digits = digits.str.lower().str.replace("d", "e", regex=False)
+    digits = parts.loc[~wrong, "digits"].str.lower().str.replace("d", "e", regex=False)
+    digits = digits.str.replace(r"(?<=\d)[ '](?=\d{3})", "", regex=True).str.strip()
     sign = reading.options.decimal or _find_sign(digits, name, reading)
     unfit = cells[digits.index[~digits.str.fullmatch(WITH_SIGN[sign])]]
     if len(unfit):
         raise reading.error(
             f"column {name!r} holds {unfit.iloc[0]!r}, which is no number with the decimal sign "
-            f"{sign!r}: {flag('decimal')} names the sign, {flag('na', unfit.iloc[0])} takes the "
-            "cell as a gap."
+            f"{sign!r}: --decimal names it, {flag('na', unfit.iloc[0])} takes the cell as a gap."
         )
     plain = digits.str.replace("," if sign == "." else ".", "", regex=False)
     numbers = pd.to_numeric(plain.str.replace(",", ".", regex=False))
@@ -221,12 +222,10 @@ def _read_written(cells: pd.Series, name: str, reading: Reading) -> pd.Series | 
     negative = in_parentheses | (after == "-") | before.str.contains("-", regex=False, na=False)
     numbers = numbers.where(~negative[numbers.index], -numbers)
     for word, count in words.items():
-        reading.note(f"Column {name!r}: {count:,} cells {str(word)!r} are gaps ({flag('na')}).")
-    written = cells[numbers.index]
-    changed = np.flatnonzero(pd.to_numeric(written, errors="coerce").ne(numbers))
-    if len(changed):
-        cell, value = written.iloc[changed[0]], numbers.iloc[changed[0]]
-        reading.note(f"Column {name!r}: {cell!r} was read as {value:.12g}.")
+        reading.note(f"Column {name!r}: {count:,} cells {str(word)!r} are gaps (--na).")
+    plainly = pd.to_numeric(cells[numbers.index], errors="coerce")
+    for row in plainly.index[plainly.ne(numbers)][:1]:
+        reading.note(f"Column {name!r}: {cells[row]!r} was read as {numbers[row]:.12g}.")
     return numbers
 
 
@@ -267,11 +266,9 @@ def clean_numbers(values: np.ndarray, name: object, reading: Reading) -> np.ndar
         values = np.where(gaps, np.nan, values)
     if infinite.any():
         reading.note(f"Column {name!r}: infinite values are gaps ({int(infinite.sum()):,}).")
-    wrong = np.flatnonzero(np.abs(values) > LARGEST)
-    if len(wrong):
-        raise reading.error(
-            f"column {name!r} is {values[wrong[0]]:g} in row {wrong[0] + 1}, which is too large."
-        )
+    for row in np.flatnonzero(np.abs(values) > LARGEST)[:1]:
+        said = f"column {name!r} is {values[row]:g} in row {row + 1}, which is too large."
+        raise reading.error(said)
     return values
 
 
@@ -286,52 +283,43 @@ class Channels:
 
 
 def read_channels(
-    frame: pd.DataFrame,
-    reading: Reading,
-    *,
-    stamps: pd.DatetimeIndex | None,
-    columns: Sequence[str] | None,
-    also: Sequence[str] = (),
+    frame: pd.DataFrame, reading: Reading, stamps: Stamps, columns: Names | None, also: Names
 ) -> Channels:
     """Read the channels of a table: those asked for, or all columns that are nothing else."""
-    options = reading.options
-    channels, category = Channels(label=options.label), options.category or ()
+    options, asked = reading.options, [*(columns or ()), *also]
+    channels, category = Channels(), options.category or ()
     left_out: dict[str, list[str]] = {}
-    asked = [*(columns or ()), *also]
     for name in frame.columns[:200]:
         reading.signs |= find_signs(frame[name])
     for name in frame.columns:
-        column, reason = frame[name], None
-        if name in category or name == options.label:
+        spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", name).lower()
+        likely = bool(LABEL_NAME.search(spaced)) and frame[name].nunique() <= MOST_CLASSES
+        likely = name == options.label or (likely and name not in asked)
+        if name in category or (columns is not None and not likely and name not in asked):
             continue
-        if name in asked:
-            values = read_numbers(column, reading)
-            if values is None:
-                raise reading.error(
-                    f"column {name!r} holds words such as {column.dropna().iloc[0]!r}, no numbers: "
-                    f"{flag('category', name)} makes inputs of 0 and 1 of it."
-                )
-            channels.values[name] = values
-        elif _is_label(column):
-            reason = None if channels.label is None else "looks like labels"
-            channels.label = channels.label or name
-        elif columns is not None:
-            continue
-        else:
-            reason = _add_channel(column, channels, stamps, reading)
-        if reason is not None:
-            left_out.setdefault(reason, []).append(name)
-    if channels.label is not None:
-        channels.labels = _read_labels(frame[channels.label])
-        if channels.labels is None:
+        values = read_numbers(frame[name], reading)
+        reason = None if name in asked else _reason(name, frame[name], values, stamps)
+        if likely and values is not None and not np.nansum(values % 1):
+            if name == (options.label or name) and channels.label is None:
+                channels.label, channels.labels = name, values
+                continue
+            reason = "looks like labels"
+        if values is None and (name in asked or name == options.label):
+            word = frame[name].dropna().iloc[0]
             raise reading.error(
-                f"the labels in column {channels.label!r} are words, of which none says what is "
-                "normal: write 1 for anomalies and 0 for the rest."
+                f"column {name!r} holds words such as {word!r}, no numbers: labels are 0 and 1, "
+                f"and {flag('category', name)} makes inputs of 0 and 1 of it."
             )
+        if reason is not None or values is None:
+            left_out.setdefault(str(reason), []).append(name)
+            continue
+        channels.values[name] = values
+        if name not in asked:
+            _check_channel(name, values, stamps, reading)
     if options.label != channels.label and plain_name(channels.label) not in ("label", "labels"):
         reading.note(
-            f"Column {channels.label!r} was taken as labels, not as a channel: {flag('label')} "
-            f"names another column, {flag('columns')} takes it as a channel."
+            f"Column {channels.label!r} was taken as labels, not as a channel: --label names "
+            "another column, --columns takes it as a channel."
         )
     for name in category:
         _add_category(frame[name], channels, asked, reading)
@@ -343,32 +331,36 @@ def read_channels(
         said = f" ({'; '.join(reasons)})" if reasons else ""
         raise DataError(f"{reading.where} has no column of values{said}.")
     for said in reasons:
-        reading.note(f"Left out, {said} ({flag('columns')} takes it in).")
+        reading.note(f"Left out, {said} (--columns takes it in).")
     return channels
 
 
-def _add_channel(
-    column: pd.Series, channels: Channels, stamps: pd.DatetimeIndex | None, reading: Reading
-) -> str | None:
-    """Take a column that nobody asked for as a channel, or give the reason why not."""
-    name = str(column.name)
-    values = read_numbers(column, reading)
+def _reason(name: str, column: pd.Series, values: Any, stamps: Stamps) -> str | None:
+    """Why a column that nobody asked for is no channel; None if it is one."""
     if values is None:
         few = 1 < column.nunique() <= MOST_CLASSES
-        return f"words ({flag('category')} makes inputs of it)" if few else "words"
-    measured = values[~np.isnan(values)]
-    if not len(measured):
+        return "words (--category makes inputs of it)" if few else "words"
+    if np.isnan(values).all():
         return "no value"
-    if stamps is not None and _repeats_calendar(name, values, stamps):
-        return "only repeats the calendar"
+    if stamps is None or part_of(name) is None:
+        return None
+    weekday = stamps.dayofweek
+    parts = [stamps.year, stamps.quarter, stamps.month, stamps.day, stamps.dayofyear, stamps.hour]
+    parts += [stamps.minute, weekday, weekday + 1, (weekday + 1) % 7]
+    repeats = any(np.array_equal(values, part) for part in parts)
+    return "only repeats the calendar" if repeats else None
+
+
+def _check_channel(name: str, values: np.ndarray, stamps: Stamps, reading: Reading) -> None:
+    """Refuse a counter that begins anew, and name numbers that look like codes of gaps."""
     restarts = values[1:][np.diff(values) != 1]  # where a counter begins anew
     few = len(values) > 11 and 0 < len(restarts) < (1 - RESTARTS) * len(values)
     if stamps is None and part_of(name) is None and few and len(np.unique(restarts)) == 1:
         raise reading.error(
             f"column {name!r} counts rows and begins anew: leave it out with "
-            f"{flag('ignore', name)}, or take it as a channel with {flag('columns')}."
+            f"{flag('ignore', name)}, or take it as a channel with --columns."
         )
-    channels.values[name] = values
+    measured = values[~np.isnan(values)]
     for code in {measured.min(), measured.max()} & set(GAP_CODES):
         count, others = int((measured == code).sum()), measured[measured != code]
         if count > 1 and len(others) and abs(code) > FAR_AWAY * np.abs(others).max():
@@ -376,55 +368,75 @@ def _add_channel(
                 f"Column {name!r} is {code:g} in {count:,} rows, far from its other values: "
                 f"{flag('na', f'{code:g}')} makes them gaps."
             )
-    return None
 
 
-def _is_label(column: pd.Series) -> bool:
-    """Whether name and values of a column are those of labels."""
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(column.name))
-    words = {*re.split(r"[^a-z0-9]+", spaced.lower()), plain_name(column.name)}
-    if words.isdisjoint(LABEL_WORDS) or column.nunique() > MOST_CLASSES:
-        return False
-    labels = _read_labels(column)
-    return labels is not None and not np.nansum(labels % 1)
-
-
-def _read_labels(column: pd.Series) -> np.ndarray | None:
-    """Labels as float64 `[T]`; of two words of which one is the normal state, the other is 1."""
-    if not is_text(column):
-        return column.to_numpy(np.float64, na_value=np.nan)
-    words = plain_text(column).str.lower()
-    numbers = pd.to_numeric(words, errors="coerce")
-    if numbers.notna().all():
-        return numbers.to_numpy(np.float64)
-    normal = words.isin(NORMAL_WORDS)
-    two = (words != "").all() and normal.any() and words[~normal].nunique() == 1
-    return (~normal).to_numpy(np.float64) if two else None
-
-
-def _repeats_calendar(name: str, values: np.ndarray, stamps: pd.DatetimeIndex) -> bool:
-    """Whether a column that is named after a part of the date holds such a part."""
-    if part_of(name) is None:
-        return False
-    weekday = stamps.dayofweek
-    parts = [stamps.year, stamps.quarter, stamps.month, stamps.day, stamps.dayofyear, stamps.hour]
-    parts += [stamps.minute, weekday, weekday + 1, (weekday + 1) % 7]
-    return any(np.array_equal(values, part) for part in parts)
-
-
-def _add_category(
-    column: pd.Series, channels: Channels, asked: Sequence[str], reading: Reading
-) -> None:
+def _add_category(column: pd.Series, channels: Channels, asked: Names, reading: Reading) -> None:
     """Channels of 0 and 1 for the words of a column; those asked for, if a trained model asks."""
     name, words = str(column.name), plain_text(column)
     kinds = sorted(set(words) - {""})
     if len(kinds) > MOST_CLASSES:
-        raise reading.error(
-            f"column {name!r} has {len(kinds)} different words, more than the {MOST_CLASSES} of a "
-            f"category: leave it out with {flag('ignore', name)}."
-        )
+        said = f"has {len(kinds)} different words, more than the {MOST_CLASSES} of a category"
+        raise reading.error(f"column {name!r} {said}: {flag('ignore', name)} leaves it out.")
     trained = [each for each in asked if "=" in each and each.partition("=")[0] == name]
     for each in trained or [f"{name}={kind}" for kind in kinds]:
         values = (words == each.partition("=")[2]).to_numpy(np.float64)
         channels.values[each] = np.where(words == "", np.nan, values)
         channels.categories.append(each)
+
+
+def find_ids(
+    frame: pd.DataFrame, stamps: pd.DatetimeIndex, skip: Names, reading: Reading
+) -> list[str]:
+    """The column, or two, that tell series apart where times repeat; empty for one series."""
+    distinct = stamps.nunique()
+    if distinct == len(frame):
+        return []
+    names = [name for name in frame.columns if name not in skip and part_of(name) is None]
+    words = [name for name in names if is_text(frame[name]) and not holds_numbers(frame[name])]
+    numbers = [name for name in names if name not in words and frame[name].dtype.kind != "f"]
+    usual = [name for name in numbers if ID_NAMES.fullmatch(plain_name(name))]
+    pools: list[Iterable[tuple[str, ...]]] = [[(name,) for name in words], [(n,) for n in usual]]
+    if distinct < REPEATED * len(frame):
+        pools += [[(name,) for name in numbers], combinations([*words, *usual], 2)]
+    able: list[tuple[str, ...]] = []
+    for pool in pools:
+        for columns in pool:
+            text = frame[list(columns)].astype(str).assign(**{"the time": stamps})
+            few = all(1 < text[name].nunique() <= len(text) / 2 for name in columns)
+            if not few or frame[list(columns)].isna().any(axis=None) or text.duplicated().any():
+                continue
+            # A column that only renames the series of another one is no further candidate.
+            groups = [frame.groupby(list(other))[columns[-1]].nunique().max() for other in able]
+            if 1 not in groups:
+                able.append(columns)
+        if able:
+            break
+    if len(able) > 1:
+        raise reading.error(
+            f"times repeat and several columns can tell series apart "
+            f"({some(map(' + '.join, able))}): {flag('id', ','.join(able[0]))} names one of them."
+        )
+    if able:
+        reading.note(
+            f"Column {' + '.join(able[0])!r} was taken to tell series apart: --id names another, "
+            "--ignore leaves it out."
+        )
+    return list(able[0]) if able else []
+
+
+def series_rows(
+    frame: pd.DataFrame, ids: Names, reading: Reading
+) -> tuple[pd.Series | None, list[tuple[str, np.ndarray]]]:
+    """The column of names, and name and rows of every series in the order in which they occur."""
+    if not ids:
+        return None, [("", np.arange(len(frame)))]
+    for name in ids:
+        if frame[name].isna().any():
+            raise reading.error(f"row {int(frame[name].isna().argmax()) + 1} has no {name}.")
+    column = frame[ids[0]]
+    for name in ids[1:]:
+        column = column.astype(str) + "/" + frame[name].astype(str)
+    codes, keys = pd.factorize(column)
+    borders = np.cumsum(np.bincount(codes, minlength=len(keys)))[:-1]
+    rows = np.split(np.argsort(codes, kind="stable"), borders)
+    return column.rename("/".join(ids)), list(zip(map(str, keys), rows, strict=True))

@@ -56,7 +56,7 @@ def future_timestamps(
         return np.asarray(timestamps[-1] + np.arange(1, horizon + 1) * step)
     import pandas as pd
 
-    from sacm.data.grid import check_frequency
+    from sacm.data.times import check_frequency
 
     check_frequency(frequency)
     ahead = pd.date_range(timestamps[-1], periods=horizon + 1, freq=frequency)

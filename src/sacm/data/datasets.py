@@ -350,7 +350,6 @@ class Form:
     local: bool = False
     counters: dict[str, tuple[float, float]] = field(default_factory=dict)  # last value and step
     id_type: str | None = None
-    style: str | None = None  # how numbers write dates
     id: str = "unique_id"  # of a long table: the column of series
     channels: tuple[str, ...] = ("y",)  # and those of values
     rows: int = 0  # before a forecast, which counts on where rows have no time
@@ -413,14 +412,9 @@ class Form:
         return frame.iloc[:, 0] if self.kind == "series" else frame
 
     def write_times(self, times: np.ndarray) -> pd.Series:
-        """Timestamps `[T]` as the user's data had them: numbers, or dates with their zone."""
+        """Timestamps `[T]` as dates with the zone of the user's data."""
         import pandas as pd
 
-        if self.style is not None:
-            from sacm.data.times import write_numbers
-
-            numbers = write_numbers(times, self.style)
-            return pd.Series(times if numbers is None else numbers)
         stamps = pd.Series(times)
         if self.zone is None:
             return stamps

@@ -1,17 +1,22 @@
-"""What a user passes, in memory: text, Excel, JSON, Parquet, Feather and NumPy files, objects."""
+"""What a user passes, in memory: text, Excel, JSON, Parquet, Feather and NumPy files, objects.
+
+In a text or sheet the separator, header, units, footnotes and empty rows are found. Only the first
+and last lines decide where the table is; pandas reads the rows between.
+"""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import importlib.util
 import io
 import json
 import re
-import sys
 import zipfile
 import zlib
-from collections.abc import Iterator
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,15 +24,31 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from sacm.data.columns import Reading, flag, some
+from sacm.data.columns import GAP_WORDS, PLAIN, Reading, flag, is_text, part_of, some
 from sacm.data.datasets import Kind, as_numpy
-from sacm.data.text import decode, is_value, read_cells, read_text
+from sacm.data.times import MONTHS, read_column
 from sacm.errors import DataError
 from sacm.settings import ReadOptions
 
-STDIN = "-"
-FILE_COLUMN = "file"
-ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".parquet", ".feather", ".jsonl")  # in a folder
+MARKS = {b"\xff\xfe\x00\x00": "utf-32", b"\xef\xbb\xbf": "utf-8-sig"}
+MARKS |= dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16")
+CODE_PAGES = ("shift_jis", "gb18030", "euc_kr", "big5", "cp1251", "cp1253", "cp1255", "cp1256")
+BINARY = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")  # bytes that do not occur in text
+FOREIGN_RUN = 2  # bytes above 127 in a row that Western European text has at most
+SEPARATORS = (",", ";", "\t", "|")
+HEAD_LINES, TAIL_LINES = 400, 60  # lines that are looked at to find the table
+MOST_CELLS = 200  # cells of a row that are looked at
+FITTING = 0.5  # share of the columns of values in which a row of the table has values
+ALWAYS = 0.98  # share of rows in which a column always has a value
+FEWEST_DATES = 5  # dates in a header that make a row a series
+FEWEST_NUMBERED = 9  # numbered columns that make a row a series
+VALUE = re.compile(
+    r"^[-+(<>$€£¥'\"?]*[.,]?\d|^(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? \d|^q[1-4] |"
+    rf"^(?:{'|'.join(MONTHS)})\.?[-/ ,]+\d",
+    re.IGNORECASE,
+)
+TURNED_TIME, TURNED_VALUE = "time", "value"
+Cells = list[str]
 
 
 class Source(NamedTuple):
@@ -37,7 +58,6 @@ class Source(NamedTuple):
     name: str
     where: str  # what errors call it
     kind: Kind  # of the object that results are given back as
-    id: str | None = None  # column that tells series apart, if the source names it
     separator: str | None = None  # of the fields of a text
     notes: tuple[str, ...] = ()
 
@@ -45,29 +65,24 @@ class Source(NamedTuple):
 def load_source(
     source: Any, options: ReadOptions | None = None, *, name: str | None = None
 ) -> Source:
-    """Load a file, folder, array, tensor or data frame, each of them once.
+    """Load a file, array, tensor or data frame, each of them once.
 
     Args:
         source: A text (CSV and the like), JSON, Excel, Parquet, Feather, `.npy` or `.npz` file,
-            also gzipped or zipped; a folder of such files, a series each; "-" for rows that are
-            piped in; a pandas or polars frame or series; an array or tensor `[T]` or `[T, C]`;
-            nested lists. A `Source` is returned as it is.
+            also gzipped or zipped; a pandas or polars frame or series; an array or tensor `[T]` or
+            `[T, C]`; nested lists. A `Source` is returned as it is.
         options: `sheet` and `encoding` are used here.
         name: A short name. Default: that of the file without its ending, or "data".
     """
-    options = options or ReadOptions()
     if isinstance(source, Source):
         return source
     if not isinstance(source, str | Path):
         where = name or "the data"
         held, kind = _from_object(source, where)
         return Source(held, name or "data", where, kind)
-    path = Path(source)
-    if str(source) == STDIN:
-        content = _read_stdin(sys.stdin)
-        return _parse(content, name or "stdin", "", Reading("standard input", options))
-    if path.is_dir() and str(source):
-        return _read_folder(path, name or path.name, options)
+    path, reading = Path(source), Reading(str(source), options or ReadOptions())
+    if path.is_dir():
+        raise DataError(f"{path} is a folder: name a file.")
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -78,120 +93,107 @@ def load_source(
         raise DataError(f"{path} is empty.")
     if path.suffix in (".npy", ".npz"):
         return Source(_read_array(path), name or path.stem, str(source), "pandas")
-    return _parse(content, name or path.stem, path.suffix.lower(), Reading(str(source), options))
+    frame = _parse(content, path.suffix.lower(), reading)
+    notes = tuple(reading.notes)
+    return Source(frame, name or path.stem, reading.where, "pandas", reading.separator, notes)
 
 
-def _parse(content: bytes, name: str, suffix: str, reading: Reading) -> Source:
+def _from_object(source: Any, where: str) -> tuple[np.ndarray | pd.DataFrame, Kind]:
+    """An object in memory as an array or a pandas frame, and the kind of object it was."""
+    if isinstance(source, Tensor):
+        return as_numpy(source), "tensor"
+    if isinstance(source, np.ma.MaskedArray) and source.dtype.kind in "fiub":
+        return np.ma.filled(source.astype(np.float64), np.nan), "array"
+    if isinstance(source, np.ndarray):
+        return source, "array"
+    if type(source).__module__.startswith("polars"):
+        source = source.to_pandas()
+    kind: Kind = "series" if isinstance(source, pd.Series) else "pandas"
+    if kind == "series":
+        source = source.to_frame(name=source.name or "0")
+    if isinstance(source, pd.DataFrame):
+        return source.set_axis([str(column) for column in source.columns], axis=1), kind
+    try:
+        return np.asarray(source, dtype=np.float64), "array"
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{where} is a {type(source).__name__}: pass a file, an array or a data frame."
+        ) from error
+
+
+def _read_array(path: Path) -> np.ndarray:
+    """Read a `.npy` file, or the array `values` (or the only one) of an `.npz`."""
+    try:
+        if path.suffix == ".npy":
+            return np.asarray(np.load(path, allow_pickle=False))
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            held = archive.files
+            if len(held) == 1 or "values" in held:
+                return np.asarray(archive["values" if "values" in held else held[0]])
+    except Exception as error:  # NumPy, zipfile and zlib each have their own for damaged files
+        raise DataError(f"{path} is not a readable NumPy file of numbers.") from error
+    raise DataError(f"{path} holds {', '.join(held)}: name one 'values'.")
+
+
+def _parse(content: bytes, suffix: str, reading: Reading) -> pd.DataFrame:
     """The table in the content of a file, by its first bytes."""
-    content = _unpack(content, suffix, reading)
+    kind = "gzip file"
+    try:
+        if content[:2] == b"\x1f\x8b":
+            content = gzip.decompress(content)
+        elif content[:4] == b"PK\x03\x04" and not suffix.startswith(".xls"):
+            kind = "zip file, or has a password"
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                files = [each for each in archive.namelist() if not each.startswith("__MACOSX")]
+                files = [each for each in files if not each.endswith("/")]
+                content = archive.read(_choose(files, "files", reading))
+    except (zipfile.BadZipFile, OSError, EOFError, zlib.error, RuntimeError) as error:
+        raise DataError(f"{reading.where} is a damaged {kind}.") from error
     start = content[:4]
     if start == b"\xd0\xcf\x11\xe0" or suffix.startswith(".xls"):
-        frame = _read_excel(content, reading)
-    elif start in (b"PAR1", b"ARRO", b"FEA1"):
+        return _read_excel(content, reading)
+    if start not in (b"PAR1", b"ARRO", b"FEA1"):
+        text = _decode(content, reading)
+        if text.lstrip()[:1] not in ("{", "["):
+            return _read_text(text, reading)
+        frame = _read_json(text, reading)
+    else:
         try:
-            read = pd.read_parquet if start == b"PAR1" else pd.read_feather
-            frame = _tidy(read(io.BytesIO(content)))
+            frame = (pd.read_parquet if start == b"PAR1" else pd.read_feather)(io.BytesIO(content))
         except Exception as error:  # pyarrow lets through whatever it stumbles on
             kind = "Parquet" if start == b"PAR1" else "Feather"
             raise DataError(f"{reading.where} is not a readable {kind} file.") from error
-    else:
-        text = decode(content, reading)
-        json_like = text.lstrip()[:1] in ("{", "[")
-        frame = _read_json(text, reading) if json_like else read_text(text, reading)
-    notes = tuple(reading.notes)
-    return Source(frame, name, reading.where, "pandas", None, reading.separator, notes)
-
-
-def _unpack(content: bytes, suffix: str, reading: Reading) -> bytes:
-    """The file in a gzip or zip file, the named one if it holds several; others as they are."""
-    packed = content[:4] == b"PK\x03\x04" and not suffix.startswith(".xls")
-    try:
-        if content[:2] == b"\x1f\x8b":
-            return _unpack(gzip.decompress(content), suffix, reading)
-        if not packed:
-            return content
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            held = [each for each in archive.namelist() if not each.startswith("__MACOSX")]
-            name = _choose([each for each in held if not each.endswith("/")], "files", reading)
-            return _unpack(archive.read(name), suffix, reading)
-    except (zipfile.BadZipFile, OSError, EOFError, zlib.error, RuntimeError) as error:
-        kind = "zip file, or has a password" if packed else "gzip file"
-        raise DataError(f"{reading.where} is a damaged {kind}.") from error
+    if frame.index.name is not None or isinstance(frame.index, pd.DatetimeIndex):
+        frame = frame.reset_index()
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
 
 
 def _choose(names: list[str], what: str, reading: Reading) -> str:
     """The only name, or the one that is wanted."""
     wanted = reading.options.sheet
-    if wanted is None and len(names) == 1:
-        return names[0]
-    if wanted in names:
-        return str(wanted)
+    if wanted in names or (wanted is None and len(names) == 1):
+        return wanted or names[0]
     example = f": {flag('sheet', names[0])} reads one of them" if names else ""
     raise DataError(f"{reading.where} holds {len(names)} {what}, {some(names) or 'none'}{example}.")
 
 
-@lru_cache(maxsize=1)
-def _read_stdin(stream: Any) -> bytes:
-    """The table that is piped in, kept because a stream can be read only once."""
-    content: bytes = b"" if stream is None or stream.isatty() else stream.buffer.read()
-    if not content.strip():
-        raise DataError("Standard input is empty: pipe a table into the command.")
-    return content
-
-
-def _read_folder(folder: Path, name: str, options: ReadOptions) -> Source:
-    """The files of a folder, one below the other, with their names in the column "file"."""
-    held = sorted(each for each in folder.iterdir() if each.name.lower().endswith(ENDINGS))
-    files = [each for each in held if each.is_file() and not each.name.startswith(".")]
-    if not files:
-        raise DataError(f"{folder} is a folder: name a file, or a folder of CSV files.")
-    sources = [load_source(path, options) for path in files]
-    stems = [path.name.removesuffix(".gz").rpartition(".")[0] for path in files]
-    frames: dict[str, Any] = {s: each.content for s, each in zip(stems, sources, strict=True)}
-    names = {frozenset(frame.columns) for frame in frames.values()}
-    if len(names) > 1 or FILE_COLUMN in frames[stems[0]]:
-        raise DataError(
-            f"{folder} is a folder of files with different columns, or one {FILE_COLUMN!r}."
-        )
-    joined = pd.concat(frames, names=[FILE_COLUMN]).reset_index(0).reset_index(drop=True)
-    notes = tuple(dict.fromkeys(note for source in sources for note in source.notes))
-    separator = sources[-1].separator
-    return Source(joined, name, str(folder), "pandas", FILE_COLUMN, separator, notes)
-
-
 def _read_excel(content: bytes, reading: Reading) -> pd.DataFrame:
-    """One sheet of an Excel file, if the library for it is installed."""
+    """One sheet of an Excel file, as a text, if the library for it is installed."""
     library = "xlrd" if content[:4] == b"\xd0\xcf\x11\xe0" else "openpyxl"
     if importlib.util.find_spec(library) is None:
-        raise DataError(
-            f"{reading.where} is an Excel file, which needs {library}: pip install {library}, or "
-            "save the sheet as CSV."
-        )
+        raise reading.error(f"Excel files need {library}: install it, or save the sheet as CSV.")
     try:
         sheets = pd.read_excel(io.BytesIO(content), sheet_name=None, header=None, dtype=object)
     except Exception as error:  # whatever a damaged file makes the library stumble on
         raise DataError(f"{reading.where} is not a readable Excel file.") from error
-    rows = {str(name): [list(map(_as_text, r)) for r in s.to_numpy()] for name, s in sheets.items()}
-    tables = [
-        name for name, held in rows.items() if sum(any(map(is_value, row)) for row in held) > 2
-    ]
+    texts = {str(name): held.to_csv(index=False, header=False) for name, held in sheets.items()}
+    rows = {name: _split(text.split("\n"), ",") for name, text in texts.items()}
+    tables = [name for name in rows if sum(any(map(is_value, row)) for row in rows[name]) > 2]
     chosen = _choose(tables if reading.options.sheet is None else list(rows), "sheets", reading)
     others = [name for name in rows if name != chosen]
     if others:
-        reading.note(f"Sheet {chosen!r} was read, not {some(others)} ({flag('sheet')}).")
-    return read_cells(rows[chosen], reading)
-
-
-def _as_text(cell: Any) -> str:
-    """A cell of a sheet as text, "" for nothing."""
-    if isinstance(cell, str):
-        return cell
-    if pd.isna(cell):
-        return ""
-    if hasattr(cell, "isoformat"):
-        return str(cell.isoformat())
-    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15
-    return str(int(cell)) if whole else str(cell)
+        reading.note(f"Sheet {chosen!r} was read, not {some(others)} (--sheet).")
+    return _read_text(f"sep=,\n{texts[chosen]}", reading)
 
 
 def _read_json(text: str, reading: Reading) -> pd.DataFrame:
@@ -205,93 +207,289 @@ def _read_json(text: str, reading: Reading) -> pd.DataFrame:
         raise DataError(f"{reading.where} is not a readable JSON file.") from error
     tables = [each for each in _json_tables(held) if len(each.columns)]
     if not tables:
-        raise DataError(f"{reading.where} holds no table of records or columns.")
-    return _tidy(max(tables, key=len))
+        raise DataError(f"{reading.where} holds no list of records and no columns.")
+    return max(tables, key=len)
 
 
 def _json_tables(held: Any) -> Iterator[pd.DataFrame]:
-    """The tables inside a JSON value: records, rows, records by key, and lists of one length."""
-    if isinstance(held, list) and held:
-        if all(isinstance(each, dict) for each in held):
-            yield pd.json_normalize(held)
-        elif all(isinstance(each, list) for each in held):
-            yield pd.DataFrame(held)
-    if not isinstance(held, dict) or not held:
-        return
-    inner = list(held.values())
-    if {"columns", "data"} <= held.keys():
+    """The tables inside a JSON value: lists of records, and lists of one length side by side."""
+    if isinstance(held, list) and held and all(isinstance(each, dict) for each in held):
+        yield pd.json_normalize(held)
+    elif isinstance(held, dict) and {"columns", "data"} <= held.keys():
         yield pd.DataFrame(held["data"], columns=held["columns"])
-    elif all(isinstance(each, dict) and each.keys() == inner[0].keys() for each in inner):
-        rows = pd.DataFrame.from_dict(held, orient="index")
-        rows = rows if len(rows) >= len(rows.columns) else rows.T
-        counted = [str(key) for key in rows.index] == [str(k) for k in range(len(rows))]
-        yield rows.reset_index(drop=True) if counted else rows.rename_axis("key")
-    elif len(inner) > 2 and all(isinstance(each, int | float | None) for each in inner):
-        yield pd.Series(held, name="value").rename_axis("key").to_frame()
-    else:
-        lists = dict(_json_lists(held, ()))
-        longest = max(map(len, lists.values()), default=0)
-        columns = {path: each for path, each in lists.items() if len(each) == longest}
-        keys = [path[-1] for path in columns]
-        names = [path[-1] if keys.count(path[-1]) == 1 else ".".join(path) for path in columns]
-        yield pd.DataFrame(dict(zip(names, columns.values(), strict=True)))
-        for each in inner:
+    elif isinstance(held, dict):
+        lists = {name: each for name, each in held.items() if isinstance(each, list)}
+        if len(lists) > 1 and len(set(map(len, lists.values()))) == 1:
+            yield pd.DataFrame(lists)
+        for each in held.values():
             yield from _json_tables(each)
 
 
-def _json_lists(held: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
-    """Path and cells of all lists of plain values inside a JSON value."""
-    if isinstance(held, dict):
-        for key, each in held.items():
-            yield from _json_lists(each, (*path, str(key)))
-    elif isinstance(held, list) and held and not isinstance(held[0], list | dict):
-        yield path, held
-    elif isinstance(held, list) and held and isinstance(held[0], dict):
-        nested = any(isinstance(each, list | dict) for each in held[0].values())
-        for place, each in enumerate(held) if nested else ():
-            yield from _json_lists(each, (*path[:-1], str(each.get("label", place + 1))))
-
-
-def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame with text as column names; an index with a name or dates is a column."""
-    if frame.index.name is not None or isinstance(frame.index, pd.DatetimeIndex):
-        frame = frame.reset_index()
-    return frame.set_axis([str(name) for name in frame.columns], axis=1)
-
-
-def _from_object(source: Any, where: str) -> tuple[np.ndarray | pd.DataFrame, Kind]:
-    """An object in memory as an array or a pandas frame, and the kind of object it was."""
-    if isinstance(source, Tensor):
-        return as_numpy(source), "tensor"
-    if isinstance(source, np.ma.MaskedArray) and source.dtype.kind in "fiub":
-        return np.ma.filled(source.astype(np.float64), np.nan), "array"
-    if isinstance(source, np.ndarray):
-        return source, "array"
-    kind: Kind = "polars" if type(source).__module__.startswith("polars") else "pandas"
-    if not isinstance(source, pd.DataFrame | pd.Series) and hasattr(source, "to_pandas"):
-        source = source.to_pandas()
-    if isinstance(source, pd.Series):
-        kind = "series" if kind == "pandas" else kind
-        source = source.to_frame(name=source.name or "0")
-    if isinstance(source, pd.DataFrame):
-        return source.set_axis([str(column) for column in source.columns], axis=1), kind
+def _decode(content: bytes, reading: Reading) -> str:
+    """Text by the mark it begins with, as UTF-8, or as Western European; others are asked for."""
+    marked = next((name for mark, name in MARKS.items() if content.startswith(mark)), "")
+    encoding, start = reading.options.encoding or marked, content[:2000]
+    if not encoding and BINARY.search(start):
+        zeros = (start[::2].count(0), start[1::2].count(0))
+        if 2 * max(zeros) < 0.4 * len(start):
+            raise DataError(f"{reading.where} is not a text file: it holds binary data.")
+        encoding = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
     try:
-        return np.asarray(source, dtype=np.float64), "array"
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{where} is a {type(source).__name__}: pass a file, an array or a data frame."
-        ) from error
+        return content.decode(encoding or "utf-8")
+    except LookupError:
+        raise DataError(f"encoding {encoding!r} is no code page: use one such as cp1251.") from None
+    except UnicodeDecodeError:
+        longest = max(map(len, re.findall(rb"[\x80-\xff]+", content)), default=0)
+    if encoding or longest > FOREIGN_RUN:
+        able = [page for page in CODE_PAGES if "\ufffd" not in content.decode(page, "replace")]
+        likely = f", which may be {' or '.join(able[:4])}" if able else ""
+        said = f"is not {encoding or 'utf-8'} text: --encoding names its code page{likely}"
+        raise DataError(f"{reading.where} {said}.")
+    reading.note("The text was read as cp1252 (--encoding).")
+    return content.decode("cp1252", errors="replace")
 
 
-def _read_array(path: Path) -> np.ndarray:
-    """Read a `.npy` file, memory-mapped, or the array `values` (or the only one) of an `.npz`."""
+def _read_text(text: str, reading: Reading) -> pd.DataFrame:
+    """Read delimited text; columns that hold anything but numbers are text."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    hint = re.match(r"sep=(.)\n", text)
+    text = text[hint.end() :] if hint else text
+    separator = hint[1] if hint else _find_separator(text.split("\n", HEAD_LINES)[:HEAD_LINES])
+    reading.separator = separator
+    if separator == " ":  # a date and its clock are one cell
+        text = re.sub(r"(\d{4}-\d\d-\d\d) +(\d\d:\d\d)", r"\1T\2", text)
+    whole, text = text.endswith("\n"), text.rstrip("\n")
+    rows = _split(text.split("\n", HEAD_LINES)[:HEAD_LINES], separator)
+    tail = _split(text.rsplit("\n", TAIL_LINES)[-TAIL_LINES:], separator)
+    names, first, last = _find_layout(rows, tail, reading)
+    if not last and not whole and 1 < len(tail[-1]) < len(names):
+        last = 1
+        reading.note("The last line is cut off and was left out.")
+    quoted = any(len(cell) > 1 and cell[0] == cell[-1] == "'" for cell in rows[first][:1])
+    width, too_long = max(map(len, rows)), None
     try:
-        if path.suffix == ".npy":
-            return np.asanyarray(np.load(path, mmap_mode="c", allow_pickle=False))
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            held = archive.files
-            if len(held) == 1 or "values" in held:
-                return np.asarray(archive["values" if "values" in held else held[0]])
-    except Exception as error:  # NumPy, zipfile and zlib each have their own for damaged files
-        raise DataError(f"{path} is not a readable NumPy file of numbers.") from error
-    raise DataError(f"{path} holds {', '.join(held)}: name one 'values'.")
+        frame = pd.read_csv(
+            io.StringIO(text),
+            dtype=str,
+            sep=r"\s+" if separator == " " else separator,
+            header=None,
+            names=range(width),
+            keep_default_na=False,
+            na_values=[""],
+            skipinitialspace=True,
+            skip_blank_lines=False,
+            quotechar="'" if quoted else '"',
+        )
+    except pd.errors.ParserError as error:
+        too_long = re.search(r"line (\d+), saw (\d+)", str(error))
+        if not too_long:
+            raise reading.error("a quote is opened and never closed: there is no table.") from error
+        line, fields = too_long.groups()
+    else:
+        frame = frame[first : len(frame) - last]
+        for line in (frame.index[frame[range(len(names), width)].notna().any(axis=1)] + 1)[:1]:
+            too_long, fields = line, frame.loc[line - 1].last_valid_index() + 1
+    if too_long:
+        raise reading.error(
+            f"line {line} has {fields} fields where the header has {len(names)}: put a cell that "
+            f"holds {separator!r} in quotes."
+        )
+    # With semicolons 1.234 may be a thousand, and 007 is a name: such numbers are read later.
+    kept = r"[.,]|^0\d" if separator == ";" else r"^0\d"
+    columns = {name: frame[place] for place, name in enumerate(names)}
+    empty, again = np.ones(len(frame), dtype=bool), np.ones(len(frame), dtype=bool)
+    for name, column in columns.items():
+        empty &= column.isna().to_numpy()
+        again &= (column == name).to_numpy(bool, na_value=False)
+    for marked, what in ((empty, "Empty rows"), (again, "Repeated headers")):
+        if marked.any():
+            reading.note(f"{what} were left out: {int(marked.sum()):,}.")
+    frame = pd.DataFrame(columns)[~(empty | again)].reset_index(drop=True)
+    for name in names:
+        numbers = pd.to_numeric(frame[name], errors="coerce")
+        leading = frame[name].str.contains(kept, regex=True, na=False).any()
+        if frame[name].isna().all() and (not name or name.startswith("Unnamed: ")):
+            frame = frame.drop(columns=name)
+        elif numbers.notna().equals(frame[name].notna()) and not leading:
+            frame[name] = numbers
+    return frame
+
+
+def _split(lines: Sequence[str], separator: str) -> list[Cells]:
+    """Rows of cells."""
+    if separator == " ":
+        lines = [re.sub(r"\s+", " ", line.strip()) for line in lines]
+    rows = []
+    with suppress(csv.Error):  # a field longer than the module takes, or a quote that never ends
+        rows.extend(csv.reader(lines, delimiter=separator, skipinitialspace=True))
+    return rows
+
+
+def _find_separator(lines: Sequence[str]) -> str:
+    """The sign that splits lines into the most even number of whole cells."""
+    sample = [line for line in lines if line.strip()]
+    best = (0.0, 0.0, "")
+    for separator in SEPARATORS if sample else ():
+        rows = _split(sample, separator)
+        width, count = Counter(map(len, rows)).most_common(1)[0]
+        others = {sign for sign in SEPARATORS if sign not in (separator, ",")}
+        cells = [cell for row in rows[-200:] if len(row) == width for cell in row[:MOST_CELLS]]
+        whole = np.mean([others.isdisjoint(cell) for cell in cells])
+        score = round(float(count / len(rows) * whole), 1)
+        if width > 1 and (score, width) > best[:2]:
+            best = (score, width, separator)
+    blanks = [len(line.split()) for line in sample]
+    even = len(blanks) > 1 and min(blanks[1:]) == max(blanks[1:]) > 1
+    return best[2] or (" " if even else ",")
+
+
+def is_value(cell: str) -> bool:
+    """Whether a cell looks like a number or a date."""
+    return bool(VALUE.match(cell.strip().translate(PLAIN)))
+
+
+def _kinds(rows: list[Cells], width: int) -> np.ndarray:
+    """Cells `[N, width]`: 1 for a value, 0 for a gap, -1 for a word or a cell that is not there."""
+    kinds = np.full((len(rows), width), -1)
+    for row, cells in enumerate(rows):
+        for place, cell in enumerate(cells[:width]):
+            if is_value(cell):
+                kinds[row, place] = 1
+            elif cell.strip().lower() in GAP_WORDS:
+                kinds[row, place] = 0
+    return kinds
+
+
+def _filled(row: Cells) -> list[str]:
+    return [cell.strip() for cell in row if cell.strip()]
+
+
+def _find_layout(
+    rows: list[Cells], tail: list[Cells], reading: Reading
+) -> tuple[list[str], int, int]:
+    """Names of the columns, rows before the table and after it (in `tail`).
+
+    Rows of the table have values in the columns in which most rows have values.
+    """
+    full = [row for row in rows if _filled(row)]
+    if not full:
+        raise DataError(f"{reading.where} is empty.")
+    sample, head = full[1:] or full, full[0]
+    width = Counter(map(len, sample)).most_common(1)[0][0]
+    kinds = _kinds(sample, min(width, MOST_CELLS))
+    profile = (kinds == 1).sum(axis=0) > (kinds == -1).sum(axis=0)
+    steady = np.flatnonzero((kinds == 1).mean(axis=0) > ALWAYS)
+
+    def fits(rows: list[Cells]) -> np.ndarray:
+        """Whether rows have values in most of those columns, or in all that always have some."""
+        kinds = _kinds(rows, len(profile))
+        usual = (kinds[:, profile] >= 0).sum(axis=1) > FITTING * profile.sum()
+        always = (kinds[:, steady] == 1).all(axis=1) & bool(len(steady))
+        return np.asarray((kinds == 1).any(axis=1) & (usual | always))
+
+    # The first row is a header if it has words, or nothing, where all others have values.
+    names = _filled(head)
+    named = bool((_kinds([head], len(profile))[0, steady] != 1).any())
+    named |= len(names) > 1 and names in [[str(k + s) for k in range(len(names))] for s in (0, 1)]
+    body = [k for k in np.flatnonzero(fits(rows)).tolist() if not (named and rows[k] is head)]
+    if not body:
+        raise reading.error(f"there are no rows of numbers after {' '.join(head)[:60]!r}.")
+    first = body[0] + (len(body) > 1 and bool(_dated_cells(rows[body[0]])))
+    before = [row for row in rows[:first] if _filled(row)]
+    nameless = first == 1 and len(steady) and not "".join(head[steady[0] : steady[0] + 1]).strip()
+    least = max(min(2, width) - bool(nameless), 0.5 * width - 1)
+    heads = [row for row in before if len(_filled(row)) >= least][-3:]
+    given = heads[0] if heads else []
+    good = fits(tail) & (_kinds(tail, len(profile))[:, steady[:1]] == 1).all(axis=1)
+    last = int(good[::-1].argmax())
+    last = last if any(map(_filled, tail[len(tail) - last :])) else 0
+    beside = {"beside the header": [row for row in before if row is not given]}
+    beside["after the table"] = [row for row in tail[len(tail) - last :] if _filled(row)]
+    for where, left_out in beside.items():
+        if left_out:
+            texts = some(" ".join(_filled(row)) for row in left_out)
+            reading.note(f"Lines {where} were left out: {texts}.")
+    if not heads:
+        reading.note("There is no header: columns are numbered.")
+        return [f"column {place + 1}" for place in range(width)], first, last
+    names = [re.sub(r"^(['\"])(.*)\1$", r"\2", cell.strip()) for cell in given]
+    if len(names) == width - 1 == len(_filled(given)):
+        starts = [row[0] for row in rows[first:] if row]
+        counted = starts == [str(place + 1) for place in range(len(starts))]
+        if counted or not any(map(is_value, starts)):  # as R writes tables
+            reading.note("The header has no name for the first column, which names the rows.")
+            names = ["", *names]
+    names += [""] * (width - len(names))
+    nameless = names.count("") - (names[0] == "") > 0
+    for place, name in reversed(list(enumerate(names))):
+        if not name and (place or nameless):
+            names[place] = f"Unnamed: {place}"
+        elif name in names[:place]:
+            names[place] = f"{name}.{names[:place].count(name) + 1}"
+            reading.note(f"Another column {name!r} is called {names[place]!r}.")
+    return names, first, last
+
+
+def _dated_cells(cells: Sequence[str]) -> list[str]:
+    """The dates of a header in which they rise; none if it is no header of dates."""
+    values = [cell.strip() for cell in cells if is_value(cell)]
+    if len(values) < max(FEWEST_DATES, len(cells) - 6):
+        return []
+    shapes = [re.sub(r"\d+", "0", cell) for cell in values]
+    usual = Counter(shapes).most_common(1)[0][0]
+    dated = [cell for cell, shape in zip(values, shapes, strict=True) if shape == usual]
+    years = all(re.fullmatch(r"(1[5-9]|20)\d\d", cell) for cell in dated)
+    short = usual == "0" and max(map(len, dated)) < 6  # numbers that only count
+    if len(dated) < max(FEWEST_DATES, 0.9 * len(values)) or (short and not years):
+        return []
+    readings = read_column(pd.Series(dated, dtype=object, name="year"), named=True)
+    rise = any(each.stamps.is_monotonic_increasing and each.stamps.is_unique for each in readings)
+    return dated if rise else []
+
+
+def turn_wide(
+    frame: pd.DataFrame, ids: list[str], reading: Reading
+) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """Put a table with a series, or a year of months, in every row below each other.
+
+    Returns the table, the columns that name its series, and its time column if it got one.
+    """
+    names = [str(name) for name in frame.columns]
+    months = [name for name in names if name.lower() in MONTHS]
+    calendar = len(months) == 12 and any(part_of(name) == "year" for name in names)
+    dated = months if calendar else _dated_cells(names)
+    # Names of rows, then numbered columns: V1, V2, V3
+    parts = [re.fullmatch(r"(\D*)\d+", name) for name in names[1:]]
+    stems, first = {part and part[1] for part in parts}, frame[names[0]]
+    numbered = len(parts) >= FEWEST_NUMBERED and len(stems) == 1 and None not in stems
+    numbered = numbered and not dated and is_text(first) and first.is_unique
+    if not dated and (not numbered or any(is_value(str(cell)) for cell in first[:50])):
+        return frame, ids, []
+    if numbered and not ids and frame[names[-1]].notna().mean() > 0.5:
+        raise reading.error(
+            f"column {names[0]!r} names every row and the others are numbered: "
+            f"{flag('id', names[0])} if a row is a series, {flag('ignore', names[0])} if a column "
+            "is one."
+        )
+    labels = [name for name in names if not is_value(name) and name not in dated]
+    labels = labels if dated else names[:1]
+    odd = [name for name in names if name not in (*labels, *dated)] if dated else []
+    if not calendar:
+        several = [name for name in labels if frame[name].nunique() > 1] or labels
+        labels = [name for name in several if frame[name].dtype.kind != "f"] or several
+    filled = frame.fillna(dict.fromkeys(labels, ""))
+    time = "month" if calendar else TURNED_TIME
+    long = filled.melt(labels, dated or names[1:], time, TURNED_VALUE, ignore_index=False)
+    long = long.sort_index(kind="stable").reset_index(drop=True)
+    if odd:
+        reading.note(f"Columns whose header is no time like the others were left out: {some(odd)}.")
+    if calendar:
+        reading.note("A calendar (a row a year, a column a month) was read as one series.")
+        return long, ids, []
+    how = ", with its times in the header" if dated else ""
+    reading.note(f"Every row was read as a series, named by {some(labels)}{how}.")
+    if dated:
+        return long, ids or labels, [TURNED_TIME]
+    given = long[TURNED_VALUE].notna()
+    kept = given[::-1].groupby(long[labels[0]]).cummax()[::-1]  # up to the last value
+    return long[kept].drop(columns=TURNED_TIME).reset_index(drop=True), ids or labels, []

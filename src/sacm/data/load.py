@@ -18,7 +18,6 @@ from sacm.types import TaskName
 
 TASK_NAMES: tuple[TaskName, ...] = get_args(TaskName)
 Ratios = tuple[float, ...]
-STDIN = "-"  # as a source: the rows that are piped in
 LoaderFunction = TypeVar("LoaderFunction", bound=Callable[[], AnyData])
 
 
@@ -50,10 +49,8 @@ class Dataset:
         assert self.loader is not None
         data, expected = self.loader(), DATA_TYPES[self.task]
         if not isinstance(data, expected):
-            raise DataError(
-                f"the loader of {self.name} must return {expected.__name__}, got "
-                f"{type(data).__name__}."
-            )
+            said = f"must return {expected.__name__}, got {type(data).__name__}"
+            raise DataError(f"the loader of {self.name} {said}.")
         return split_anew(replace(data, name=self.name), ratios)
 
 
@@ -88,10 +85,8 @@ def register(
     _check_task(task)
     for each in (name, *aliases):
         if is_synthetic(each) or not all(letter.isalnum() or letter in " -_" for letter in each):
-            raise ArgumentError(
-                f"a data set cannot be named {each!r}: use letters, digits, blanks, dashes and "
-                "underscores, and no name of a generated data set."
-            )
+            said = "use letters, digits, blanks, dashes and underscores, and no name of a built-in"
+            raise ArgumentError(f"a data set cannot be named {each!r}: {said} set.")
 
     def add(loader: LoaderFunction) -> LoaderFunction:
         facts = tuple((inspect.getdoc(loader) or "").splitlines()[:1])
@@ -122,11 +117,6 @@ def published(name: str) -> Dataset | None:
     """Give the registered data set of exactly this name, if results on it are published."""
     dataset = DATASETS.find(name)
     return dataset if dataset and dataset.name == name and dataset.horizons else None
-
-
-def is_present(name: str) -> bool:
-    """Tell whether a data set can be loaded without a download."""
-    return is_synthetic(name) or find(name.partition("@")[0]).present
 
 
 def load(
@@ -172,14 +162,14 @@ def is_synthetic(name: str) -> bool:
 
 
 def _generate(name: str) -> ForecastingData:
+    """The generated data set of a name."""
     if name.lower() == PLANT.lower():
         return plant()
     try:
         return synth12(float(name.partition("@")[2] or 0.5))
     except ValueError as error:
-        raise ArgumentError(
-            f"The noise level in {name!r} must be a number of at least 0."
-        ) from error
+        said = f"The noise level in {name!r} must be a number of at least 0."
+        raise ArgumentError(said) from error
 
 
 def split_anew(data: AnyData, ratios: Ratios | None) -> AnyData:
@@ -198,12 +188,11 @@ def names_file(source: str | Path) -> bool:
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+:/+", str(source)):
         raise ArgumentError(f"{source} is an address: download the file and name it.")
     path = Path(source)
-    if is_synthetic(str(source)):
-        return False
     try:
-        return str(source) == STDIN or bool(path.suffix) or len(path.parts) > 1 or path.exists()
+        named = bool(path.suffix) or len(path.parts) > 1 or path.exists()
     except OSError:  # a name that is too long for any file
         return True
+    return named and not is_synthetic(str(source))
 
 
 def resolve(
@@ -212,25 +201,21 @@ def resolve(
     """Find a data set by name, or read a user's own file, for a task.
 
     Args:
-        source: A name of a data set, a file, a folder of files, or "-" for standard input.
+        source: A name of a data set, or a file.
         task: What the data are for.
         reading: Options for reading a file, as `RunSettings.reading()` gives them. Of named data
             sets only series take one: `split`.
     """
-    options = dict(reading or {})
-    if (task != "forecasting" or not names_file(source)) and options.get("scaling") == "shared":
+    options, own = dict(reading or {}), names_file(source)
+    if (task != "forecasting" or not own) and options.get("scaling") == "shared":
         del options["scaling"]  # as all such data are scaled
-    if names_file(source):  # pandas is loaded only here
-        if task == "forecasting":
-            from sacm.data.forecasting import forecasting_data
+    if own:  # pandas is loaded only here
+        from sacm.data import anomaly_data, classification_data, forecasting_data
 
+        if task == "forecasting":
             return forecasting_data(source, options)
         if task == "anomaly":
-            from sacm.data.anomaly import anomaly_data
-
             return anomaly_data(source, options=options)
-        from sacm.data.cases import classification_data
-
         return classification_data(Path(source), options=options)
     ratios = options.pop("split", None)
     refuse_options(str(source), options)
@@ -243,10 +228,8 @@ def resolve(
 def refuse_options(name: str, reading: Mapping[str, Any] | None) -> None:
     """Refuse options for reading where a data set is named."""
     if reading:
-        raise ArgumentError(
-            f"{', '.join(reading)}: {name} is a data set with a name, which is read in one way "
-            "only; these options are for files of your own."
-        )
+        said = "is a data set with a name, which is read in one way only"
+        raise ArgumentError(f"{', '.join(reading)}: {name} {said}; options are for your own files.")
 
 
 def _check_task(task: str) -> None:

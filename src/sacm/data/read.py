@@ -1,11 +1,12 @@
 """A file or frame, read once into one `Table`: values, times, series, and what was understood.
 
-`formats` loads the source, `text` finds the table in a text, `times` its times, `grid` its series
-and their steps, `columns` its channels and labels; `read_table` puts them together.
+`formats` loads the source, `times` finds its times, `columns` its channels and labels. Here series
+are told apart and put in order of time on the grid of the commonest step; gaps stay empty.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -13,27 +14,45 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.tseries.frequencies import to_offset
 
 from sacm.data.columns import (
-    COUNTER_NAMES,
-    Channels,
     Reading,
     clean_numbers,
+    find_ids,
     flag,
-    holds_objects,
-    plain_name,
     read_channels,
+    series_rows,
     some,
 )
 from sacm.data.datasets import Form, Segment
-from sacm.data.formats import Source, load_source
-from sacm.data.grid import check_frequency, find_ids, order_rows, series_rows
-from sacm.data.text import turn_wide
-from sacm.data.times import Times, counts, find_times
+from sacm.data.formats import Source, load_source, turn_wide
+from sacm.data.times import (
+    FEWEST_ROWS,
+    Times,
+    check_frequency,
+    counts,
+    find_step,
+    find_times,
+    has_dated_index,
+)
 from sacm.errors import DataError
 from sacm.settings import ReadOptions
 
 LONG_TABLE = ("unique_id", "ds", "y")  # id, time and channel as other libraries name them
+MANY_INSERTED = 0.1  # share of rows that were not there, above which a note names the option
+MOST_INSERTED = 0.5  # share above which a table is refused
+LARGEST_JITTER = 0.1  # of the step, by which times may lie beside the grid
+NEAR_STEP = 0.05  # relative difference between the usual step and a round one
+FAR_ROWS = 20  # grid rows a row beyond which a date must be a mistake
+LONGEST = 12  # usual steps that a proposed one may last
+ROUND_STEPS = (
+    *("10ms", "20ms", "50ms", "100ms", "200ms", "500ms", "1s", "2s", "5s", "10s", "15s", "30s"),
+    *("1min", "2min", "5min", "10min", "15min", "20min", "30min", "h", "2h", "3h", "4h", "6h"),
+    *("8h", "12h", "D", "7D", "30D"),
+)
+Frames = dict[str, pd.DataFrame]  # the rows of each series by time
+ORDER = "order"  # the column of row numbers while a series is put on its grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,18 +127,24 @@ def read_table(
     if isinstance(frame, np.ndarray):
         return _from_array(loaded, frame, reading)
     _check_columns(frame, also, reading)
-    nested = [name for name in frame.columns if holds_objects(frame[name])]
-    if nested:
-        reading.note(f"Left out, lists or records: {some(nested)}.")
-        frame = frame.drop(columns=nested)
+    objects = [name for name in frame.columns if frame[name].dtype == object]
+    nested = [n for n in objects if any(isinstance(c, list | dict | np.ndarray) for c in frame[n])]
+    frame = frame.astype(dict.fromkeys(nested, str))  # words, then
     ids, time, columns = list(options.id or ()), list(options.time or ()), options.columns
     if not ids and not time and set(LONG_TABLE) <= set(frame.columns):
         ids, time = [LONG_TABLE[0]], [LONG_TABLE[1]]
         if columns is None and LONG_TABLE[2] not in (options.ignore or ()):
             columns = LONG_TABLE[2:]
-    ids = ids or ([loaded.id] if loaded.id else [])
-    index, frame = frame.index, frame.drop(columns=list(options.ignore or ()))
-    frame, ids, time = turn_wide(frame, [i for i in ids if i in frame.columns], time, reading)
+    frame = frame.drop(columns=list(options.ignore or ()))
+    ids = [each for each in ids if each in frame.columns]
+    indexed = not time and has_dated_index(frame)
+    if indexed:
+        time = [str(frame.index.name or "index")]
+        frame = frame.reset_index(names=time[0])
+    elif frame.index.inferred_type not in ("integer", "datetime64", "period"):
+        reading.note("The index of the frame is not used: it holds no dates, or a column does.")
+    elif not time:
+        frame, ids, time = turn_wide(frame, ids, reading)
     first = str(frame.columns[0])  # without a name: an index that was written to a file
     saved = first in ("", "Unnamed: 0") and frame[first].dtype.kind in "iu" and first not in time
     if saved and len(frame.columns) > 1:
@@ -129,44 +154,53 @@ def read_table(
     times, others = find_times(frame, reading, time=time, skip=skip, ids=ids)
     stamps = None if times is None else times.stamps
     if options.zone is not None and stamps is None:
-        raise reading.error(f"there are no dates, so no zone: {flag('time')} names their column.")
+        raise reading.error("there are no dates, so no zone: --time-column names their column.")
     frame = frame.reset_index(drop=True)
-    used = {name for name in others if name not in wanted}
+    used = {each for each in others if each not in wanted}
     used |= set(time) if times is None else set(times.columns)
-    free = [name for name in frame.columns if name not in (*used, *skip, *ids)]
-    named = [name for name in free if plain_name(name) in COUNTER_NAMES and len(free) > 1]
-    counters = [name for name in named if counts(frame, name, ids, evenly=True)]
+    free = [each for each in frame.columns if each not in (*used, *skip, *ids)]
+    free = free if len(free) > 1 else []
+    counters = [each for each in free if counts(frame, each, ids, evenly=True)]
     counter = frame[[*time, *counters][0]] if times is None and (time or counters) else None
     if counters or counter is not None:
         counted = some([*counters, *(time if times is None else ())])
-        reading.note(f"Left out, only counts the rows: {counted} ({flag('columns')} takes it in).")
+        reading.note(f"Left out, only counts the rows: {counted} (--columns takes it in).")
     if not ids and stamps is not None:
         ids = find_ids(frame, stamps, [*used, *skip, *counters, options.label or ""], reading)
     id_column, series = series_rows(frame, ids, reading)
     rest = frame.drop(columns=[*used, *counters, *ids], errors="ignore")
-    channels = read_channels(rest, reading, stamps=stamps, columns=columns, also=also)
-    unused = times is None or times.columns
-    if unused and index.inferred_type not in ("integer", "datetime64", "period"):
-        reading.note("The index of the frame is not used: it holds no dates, or a column does.")
+    channels = read_channels(rest, reading, stamps, columns, also)
     labels = [] if channels.labels is None else [channels.labels]
     values = np.stack([*channels.values.values(), *labels], axis=1)
-    rows = order_rows(values, stamps, series, reading, grid=grid)
-    names = [loaded.name] if id_column is None else [name for name, _ in series]
-    borders = zip(names, pairwise(rows.ends), strict=True)
-    count = len(channels.values)
+    rows, ends, step = _order_rows(values, stamps, series, reading, grid=grid)
+    form = Form(loaded.kind)
+    if times is not None:
+        unnamed = indexed and loaded.content.index.name is None
+        written = None if unnamed else " ".join(times.columns)
+        form = replace(form, time=written, indexed=indexed, zone=times.zone, local=times.local)
+    if counter is not None:
+        tails = {name: counter.iloc[own[-2:]].tolist() for name, own in series if len(own) > 1}
+        steps = {name: (last, last - before) for name, (before, last) in tails.items()}
+        form = replace(form, time=str(counter.name), counters=steps)
+    names, held = [loaded.name], tuple(channels.values)
+    if id_column is not None:
+        names = [name for name, _ in series]
+        numeric = str(id_column.dtype) if pd.api.types.is_numeric_dtype(id_column) else None
+        form = replace(form, long=True, id=str(id_column.name), id_type=numeric, channels=held)
+    values = rows.drop(columns=ORDER).to_numpy(np.float64)
     table = Table(
         name=loaded.name,
         where=loaded.where,
-        values=np.ascontiguousarray(rows.values[:, :count]),
-        columns=tuple(channels.values),
-        times=None if rows.stamps is None else in_seconds(rows.stamps),
-        step=rows.step,
-        series=tuple(Segment(name, start, stop) for name, (start, stop) in borders),
-        order=rows.order,
-        form=_find_form(loaded, times, counter, series, id_column, channels),
+        values=np.ascontiguousarray(values[:, : len(held)]),
+        columns=held,
+        times=None if stamps is None else in_seconds(rows.index.to_numpy()),
+        step=step,
+        series=tuple(Segment(each, *ab) for each, ab in zip(names, pairwise(ends), strict=True)),
+        order=rows[ORDER].to_numpy(np.int64),
+        form=form,
         source=loaded,
         label=channels.label,
-        labels=None if channels.labels is None else np.ceil(rows.values[:, count]),
+        labels=None if channels.labels is None else np.ceil(values[:, -1]),
         categories=tuple(channels.categories),
         notes=tuple(reading.notes),
     )
@@ -175,53 +209,18 @@ def read_table(
 
 def _check_columns(frame: pd.DataFrame, also: Sequence[str], reading: Reading) -> None:
     """Refuse tables without rows, names that are not there, and names that are there twice."""
-    if not len(frame) or not len(frame.columns):
+    if frame.empty:
         raise DataError(f"{reading.where} has no rows or no columns.")
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise reading.error(f"two columns are called {twice[0]!r}: rename one.")
+    for name in frame.columns[frame.columns.duplicated()][:1]:
+        raise reading.error(f"two columns are called {name!r}: rename one.")
     options = reading.options
-    category = options.category or ()
-    # "weather=rain" is a channel that is made of the category "weather".
-    channels = [n for n in (*(options.columns or ()), *also) if n.partition("=")[0] not in category]
-    label = [options.label] if options.label else []
-    for names in (options.time, options.id, options.ignore, category, label, channels):
-        for name in names or ():
-            if name not in frame.columns:
-                raise DataError(
-                    f"{reading.where} has no column {name!r}; it has {some(frame.columns, 8)}."
-                )
-
-
-def _find_form(
-    loaded: Source,
-    times: Times | None,
-    counter: pd.Series | None,
-    series: list[tuple[str, np.ndarray]],
-    ids: pd.Series | None,
-    channels: Channels,
-) -> Form:
-    """The form that the data came in, so that results have the same."""
-    form = Form(loaded.kind)
-    if times is not None:
-        index_name = getattr(getattr(loaded.content, "index", None), "name", None)
-        form = replace(
-            form,
-            time=" ".join(times.columns) or (None if index_name is None else str(index_name)),
-            indexed=not times.columns,
-            zone=times.zone,
-            local=times.local,
-            style=times.style,
-        )
-    if counter is not None:
-        ends = {name: counter.iloc[own[-2:]].tolist() for name, own in series if len(own) > 1}
-        counters = {name: (last, last - before) for name, (before, last) in ends.items()}
-        form = replace(form, time=str(counter.name), counters=counters)
-    if ids is not None:
-        numeric = str(ids.dtype) if pd.api.types.is_numeric_dtype(ids) else None
-        held = tuple(channels.values)
-        form = replace(form, long=True, id=str(ids.name), id_type=numeric, channels=held)
-    return form
+    made = options.category or ()  # "weather=rain" is a channel that is made of "weather"
+    channels = [n for n in (*(options.columns or ()), *also) if n.partition("=")[0] not in made]
+    asked = (options.time, options.id, options.ignore, made, channels, (options.label or (),))
+    for name in [name for names in asked for name in names or () if name]:
+        if name not in frame.columns:
+            held = some(frame.columns, 8)
+            raise DataError(f"{reading.where} has no column {name!r}; it has {held}.")
 
 
 def in_seconds(stamps: np.ndarray) -> np.ndarray:
@@ -238,8 +237,17 @@ def _describe(table: Table, times: Times | None, counter: pd.Series | None) -> l
     lines = ["time: none (--time-column names a column), rows are taken as evenly spaced"]
     if counter is not None:
         lines = [f"time: column {counter.name!r} (--time-column) gives the order of rows only"]
-    if times is not None:
-        lines = [_describe_time(table, times)]
+    if times is not None and table.times is not None:
+        order = " (--date-order)" if times.form and "-%m-" in f"-{times.form}-" else ""
+        step = f"step {table.step} (--frequency)" if table.step else "no regular step"
+        first, last = table.form.write_times(np.sort(table.times)[[0, -1]])
+        clock = "by the local clock" if times.local else "kept in UTC"
+        zone = f"zone {times.zone} (--zone), {clock}" if times.zone else "no zone (--zone)"
+        column = "the index" if table.form.indexed else f"column {' + '.join(times.columns)!r}"
+        lines = [
+            f"time: {column} (--time-column), read as {times.written}{order}, {step}, "
+            f"{first} to {last}, {zone}"
+        ]
     if table.form.long:
         lengths = [stop - start for _, start, stop in table.series]
         names = some([name for name, *_ in table.series], 12)
@@ -248,26 +256,6 @@ def _describe(table: Table, times: Times | None, counter: pd.Series | None) -> l
     names = some(table.names, 12)
     lines += [rows, f"channels ({len(table.names)}, --columns and --ignore choose): {names}"]
     return lines + ([f"labels: column {table.label!r} (--label)"] if table.label else [])
-
-
-def _describe_time(table: Table, times: Times) -> str:
-    """One line on the time: where it was found, how it was read, its step and its span."""
-    columns = "the index" if not times.columns else f"column {' + '.join(times.columns)!r}"
-    order = " (--date-order)" if times.form and "-%m-" in f"-{times.form}-" else ""
-    parts = [f"time: {columns} (--time-column)", f"read as {times.written}{order}"]
-    assert table.times is not None
-    span = np.sort(table.times)[[0, -1]]
-    ends = table.form.write_times(span)
-    parts.append("no regular step" if table.step is None else f"step {table.step} (--frequency)")
-    parts.append(f"{ends.iloc[0]} to {ends.iloc[1]}")
-    if times.style is not None and times.style.startswith("epoch"):
-        parts.append(f"that is {span[0]} to {span[1]} in UTC".replace("T", " ", 2))
-    if times.zone is not None:
-        clock = "by the local clock" if times.local else "kept in UTC"
-        parts.append(f"zone {times.zone} (--zone), {clock}")
-    elif times.style is None:
-        parts.append("no zone (--zone)")
-    return ", ".join(parts)
 
 
 def _from_array(loaded: Source, array: np.ndarray, reading: Reading) -> Table:
@@ -283,23 +271,13 @@ def _from_array(loaded: Source, array: np.ndarray, reading: Reading) -> Table:
     if values.ndim != 2 or 0 in values.shape:
         raise DataError(f"{where}: the array must be [T] or [T, C], got {list(array.shape)}.")
     values = values if values.dtype.kind == "f" else values.astype(np.float64)
-    for place, column in enumerate(values.T):  # one by one: the array may be larger than memory
-        cleaned = clean_numbers(column, place, reading)
-        if cleaned is not column:
-            values = values.copy() if np.shares_memory(values, array) else values
-            values[:, place] = cleaned
+    columns = [clean_numbers(column, place, reading) for place, column in enumerate(values.T)]
+    values = np.stack(columns, axis=1)
+    series, order = (Segment(loaded.name, 0, len(values)),), np.arange(len(values))
+    form = Form("tensor" if loaded.kind == "tensor" else "array", flat=array.ndim == 1)
+    step, notes = options.frequency, tuple(reading.notes)
     table = Table(
-        name=loaded.name,
-        where=where,
-        values=values,
-        columns=None,
-        times=None,
-        step=options.frequency,
-        series=(Segment(loaded.name, 0, len(values)),),
-        order=np.arange(len(values)),
-        form=Form("tensor" if loaded.kind == "tensor" else "array", flat=array.ndim == 1),
-        source=loaded,
-        notes=tuple(reading.notes),
+        *(loaded.name, where, values, None, None, step, series, order, form, loaded), notes=notes
     )
     return replace(table, understood=tuple(_describe(table, None, None)))
 
@@ -311,3 +289,198 @@ def keep_present(source: Source, options: ReadOptions) -> ReadOptions:
     if options.ignore:
         kept["ignore"] = tuple(name for name in options.ignore if name in columns)
     return options.model_copy(update=kept)
+
+
+def _order_rows(
+    values: np.ndarray,
+    stamps: pd.DatetimeIndex | None,
+    series: list[tuple[str, np.ndarray]],
+    reading: Reading,
+    *,
+    grid: bool,
+) -> tuple[pd.DataFrame, list[int], str | None]:
+    """Put the rows of every series in order of time and on a grid; without times as they come.
+
+    Returns values and row numbers by time, the borders between the series, and the step.
+    """
+    resample, step = reading.options.resample, reading.options.frequency
+    check_frequency(step)
+    check_frequency(resample)
+    if stamps is None and resample is not None:
+        raise reading.error("there are no dates to resample by: --time-column names a column.")
+    frames: Frames = {}
+    happened: Counter[str] = Counter()
+    for name, rows in series:
+        index = None if stamps is None else stamps.take(rows)
+        frame = pd.DataFrame(values[rows], index=index).assign(**{ORDER: rows})
+        label = f"series {name!r}: " if len(series) > 1 else ""
+        if stamps is not None:
+            if not frame.index.is_monotonic_increasing:
+                happened["Rows were sorted by time"] += len(frame)
+                frame = frame.sort_index(kind="stable")
+            frame = _merge_duplicates(frame, label, happened, reading)
+        if resample:
+            first = frame[ORDER].resample(resample).first().fillna(-1)
+            frame = frame.resample(resample).mean().assign(**{ORDER: first})
+        frames[label] = frame
+    for sentence, count in happened.items():
+        reading.note(f"{sentence}: {count:,}.")
+    if resample:
+        reading.note(f"Rows were averaged into steps of {resample} (--resample).")
+    long_enough = [each for each in frames.values() if len(each) >= FEWEST_ROWS]
+    if stamps is not None and step is None and (resample or long_enough):
+        steps = Counter(find_step(pd.DatetimeIndex(each.index))[0] for each in long_enough)
+        step = resample or steps.most_common(1)[0][0]
+    try:
+        if stamps is not None and step is not None:
+            frames, step = _lay_on_grid(frames, step, reading, insert=grid)
+    except DataError as error:
+        if grid:
+            raise
+        said = str(error).removeprefix(f"{reading.where}: ")
+        reading.note(f"Rows are taken in their order: {said}")
+        step = None
+    ends = np.cumsum([0, *map(len, frames.values())]).tolist()
+    return pd.concat(frames.values()), ends, step
+
+
+def _merge_duplicates(
+    frame: pd.DataFrame, label: str, happened: Counter[str], reading: Reading
+) -> pd.DataFrame:
+    """Drop rows that repeat another; merge those of the same time as asked."""
+    again = frame.index.duplicated()
+    if not again.any():
+        return frame
+    same = frame.drop(columns=ORDER).reset_index().duplicated().to_numpy()
+    if same.any():
+        happened["Rows that repeat another were dropped"] += int(same.sum())
+        frame, again = frame[~same], again[~same]
+    how, index = reading.options.duplicates, pd.DatetimeIndex(frame.index)
+    if not again.any() or reading.options.resample:
+        return frame
+    times, usual = index[again], pd.Series(index).diff().median()
+    if how is None and usual <= pd.Timedelta(hours=1) and _are_clock_changes(times):
+        how, said = "mean", "(--zone or --duplicates decides otherwise)"
+        happened[f"Rows of an hour that the clock showed twice were averaged {said}"] += again.sum()
+    elif how in (None, "error"):
+        place = int(np.flatnonzero(again)[0])
+        first, second = sorted(int(row) + 1 for row in frame[ORDER].iloc[[place - 1, place]])
+        merges = "--duplicates mean or --duplicates first merges them"
+        if 2 * len(times) == len(frame) and index.hour.min() == 1 and index.hour.max() == 12:
+            merges = "the clock goes from 1 to 12 without AM and PM: write hours from 0 to 23"
+        raise reading.error(
+            f"{label}rows {first} and {second} have the same time, {index[place]} "
+            f"({len(times):,} such rows): {merges}; if there are several series, --id names their "
+            "column; --ignore leaves the time column out and takes rows in their order."
+        )
+    else:
+        happened[f"Rows of the same time were merged ({how})"] += again.sum()
+    if how == "first":
+        return frame[~again]
+    return frame.groupby(level=0).mean().assign(**{ORDER: frame.loc[~again, ORDER]})
+
+
+def _are_clock_changes(times: pd.DatetimeIndex) -> bool:
+    """Whether times are all those of Sunday nights when clocks are changed."""
+    nights = (times.dayofweek == 6) & (times.hour < 4) & times.month.isin([3, 4, 9, 10, 11])
+    days = pd.Series(times.normalize().unique()).diff().dropna() / pd.Timedelta(days=1)
+    return bool(len(times) and nights.all() and (days > 100).all())
+
+
+def _seconds(step: str) -> float:
+    """Length of a step, of those of the calendar the first in 2024."""
+    start, offset = pd.Timestamp("2024-01-01"), to_offset(step)
+    return float((start + 2 * offset - (start + offset)).total_seconds())
+
+
+def _lay_on_grid(
+    frames: Frames, step: str, reading: Reading, *, insert: bool
+) -> tuple[Frames, str]:
+    """Insert the rows that a grid lacks, or only say which; also the usual name of the step."""
+    laid: Frames = {}
+    missing: dict[str, pd.DatetimeIndex] = {}
+    total, jitter, longest = 0, 0.0, pd.DatetimeIndex([])
+    for label, frame in frames.items():
+        grid, moved = _find_grid(frame, label, step, reading)
+        jitter = max(jitter, float(np.abs((moved - frame.index).total_seconds()).max()))
+        laid[label] = frame.set_axis(moved)
+        if len(grid) > len(moved):
+            missing[label] = grid.difference(moved)
+            full = laid[label].reindex(grid)
+            laid[label] = full.assign(**{ORDER: full[ORDER].fillna(-1)})
+        total += len(grid)
+        longest = max(longest, grid, key=len)
+    if jitter:
+        where = "were moved there" if insert else "are left there (--resample)"
+        reading.note(f"Times lay up to {jitter:.3g} s beside their grid and {where}.")
+    asked = reading.options.frequency or reading.options.resample
+    if missing:
+        most = max(missing, key=lambda label: len(missing[label]))
+        count, first = sum(map(len, missing.values())), missing[most][0]
+        longer = _propose_step(pd.DatetimeIndex(frames[most].index))
+        keeps = f"{flag('frequency', step)} keeps the grid with gaps"
+        averages = f"{flag('resample', longer)} averages rows into longer steps"
+        said = f"{count:,} of {total:,} rows on the grid of step {step} are missing"
+        said += f" (first at {first})"
+        if count >= MOST_INSERTED * total and not asked:
+            raise reading.error(f"{said}, half of all or more: {averages}, {keeps}.")
+        said += " and are gaps" if insert else ""
+        if count > MANY_INSERTED * total and not asked:
+            helps = averages if _seconds(longer) > _seconds(step) else keeps
+            said += f"; that is {count / total:.0%} of all: {helps}"
+        if _seconds(step) <= 3600 and all(map(_are_clock_changes, missing.values())):
+            said += "; clocks are put forward in such nights: --zone names the time zone"
+        reading.note(f"{said}.")
+    usual = pd.infer_freq(longest) if len(longest) >= FEWEST_ROWS else None
+    return (laid if insert else frames), reading.options.frequency or usual or step
+
+
+def _find_grid(
+    frame: pd.DataFrame, label: str, step: str, reading: Reading
+) -> tuple[pd.DatetimeIndex, pd.DatetimeIndex]:
+    """The grid of a series, and its times there: those a little beside the grid are moved."""
+    index = pd.DatetimeIndex(frame.index)
+    if len(index) < 2:
+        return index, index
+
+    def row(place: int) -> str:
+        return f"{index[place]} (row {int(frame[ORDER].iloc[place]) + 1})"
+
+    gaps = np.diff(index.asi8)
+    if (index[-1] - index[0]).total_seconds() / _seconds(step) > FAR_ROWS * len(index) + 1000:
+        far = int(np.argmax(gaps))
+        far += far + 1 > len(index) / 2
+        raise reading.error(f"{label}{row(far)} is far from the other times: correct that row.")
+    grid = pd.date_range(index[0], index[-1], freq=step)
+    on_grid = index.isin(grid)
+    if on_grid.all():
+        return grid, index
+    usual = pd.Timedelta(np.median(gaps), index.unit)
+    near = min(ROUND_STEPS, key=lambda each: abs(np.log(_seconds(each) / usual.total_seconds())))
+    size = pd.Timedelta(seconds=_seconds(near))
+    if abs(size / usual - 1) < NEAR_STEP and not reading.options.frequency:
+        phase = (index - index.floor(near)).to_series().median()
+        if min(phase, size - phase) < LARGEST_JITTER * size:
+            phase = pd.Timedelta(0)
+        moved = (index - phase).round(near) + phase
+        if moved.is_unique and np.abs(moved - index).max() < LARGEST_JITTER * size:
+            return pd.date_range(moved[0], moved[-1], freq=size), moved
+    raise reading.error(
+        f"{label}times are irregular: {int((~on_grid).sum()):,} of {len(index):,} rows are off "
+        f"the grid of the commonest step {step} (first {row(int(np.argmin(on_grid)))}): "
+        f"{flag('resample', _propose_step(index))} averages rows into even steps; if there are "
+        "several series, --id names their column."
+    )
+
+
+def _propose_step(index: pd.DatetimeIndex) -> str:
+    """A round step of which nearly all hold a row; of which most do, if that is much shorter."""
+    nanos = index.as_unit("ns").asi8
+    usual, shares = np.median(np.diff(nanos)), {}
+    for step in ROUND_STEPS:
+        held = np.unique(nanos // round(_seconds(step) * 1e9))
+        shares[step] = len(held) / (held[-1] - held[0] + 1)
+    full = next((step for step, share in shares.items() if share > 0.95), ROUND_STEPS[-1])
+    if _seconds(full) * 1e9 > LONGEST * usual:
+        full = next((step for step, share in shares.items() if share > MOST_INSERTED), full)
+    return {"30D": "MS", "7D": "W"}.get(full, full)

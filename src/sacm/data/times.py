@@ -1,4 +1,4 @@
-"""The times of a table: a column, several together, or the index, in UTC or by the local clock.
+"""The times of a table, from a column or several together, and the step between them.
 
 One form must read all rows of a column. Where two forms do, the error names the option that
 decides.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, timezone
@@ -15,8 +16,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.tseries.frequencies import to_offset
 
 from sacm.data.columns import (
+    COUNTER_NAMES,
     PARTS,
     Reading,
     flag,
@@ -27,59 +30,32 @@ from sacm.data.columns import (
     plain_text,
     words_of,
 )
-from sacm.data.grid import coverage
 from sacm.errors import ArgumentError, DataError
 
-MONTHS = {
-    word: place % 12 + 1
-    for place, word in enumerate(
-        words_of(
-            "jan feb mar apr may jun jul aug sep oct nov dec january february march april may "
-            "june july august september october november december januar februar märz april "
-            "mai juni juli august september oktober november dezember janvier février mars "
-            "avril mai juin juillet août septembre octobre novembre décembre enero febrero "
-            "marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre "
-            "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre "
-            "novembre dicembre januari februari maart april mei juni juli augustus september "
-            "oktober november december jän feb mrz apr mai jun jul aug sept okt nov dez"
-        )
-    )
-}
-# Offsets from UTC of zones with a name.
-ZONES = dict.fromkeys(("Z", "UTC", "GMT", "WET"), "+0000")
-ZONES |= {"WEST": "+0100", "CET": "+0100", "CEST": "+0200", "EET": "+0200", "EEST": "+0300"}
-ZONES |= {"EST": "-0500", "EDT": "-0400", "MST": "-0700", "MDT": "-0600", "PST": "-0800"}
-ZONES["PDT"] = "-0700"
-TIME_NAME = re.compile(
-    r"date|time|datum|zeit|stamp|period|year|jahr|month|monat|week|day|yyyy|epoch|fecha|quarter"
-    r"|^ds$|^ts?$|^when$|^utc$|日|时",
-    re.IGNORECASE,
+MONTH_WORDS = words_of(
+    "jan feb mar apr may jun jul aug sep oct nov dec january february march april may june july "
+    "august september october november december januar februar märz april mai juni juli august "
+    "september oktober november dezember janvier février mars avril mai juin juillet août "
+    "septembre octobre novembre décembre enero febrero marzo abril mayo junio julio agosto "
+    "septiembre octubre noviembre diciembre jän feb mrz apr mai jun jul aug sept okt nov dez"
 )
-EXACT_NAMES = words_of(
-    "date dates time timestamp datetime ds ts zeit datum zeitstempel fecha year jahr month monat "
-    "period quarter week day epoch unix unixtime utc when"
+MONTHS = {word: place % 12 + 1 for place, word in enumerate(MONTH_WORDS)}
+TIME_WORDS = (
+    "date|time|datum|zeit|stamp|period|year|jahr|month|monat|week|day|yyyy|epoch|unix|fecha|quarter"
 )
+TIME_NAME = re.compile(rf"{TIME_WORDS}|^ds$|^ts?$|^when$|^utc$|日|时", re.IGNORECASE)
+EXACT_NAME = re.compile(rf"(?:{TIME_WORDS})+s?|ds|ts|when|utc", re.IGNORECASE)
 # Forms of whole numbers by their count of digits, and of counts since 1970.
 DIGIT_FORMS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M"}
 DIGIT_FORMS[14] = "%Y%m%d%H%M%S"
 EPOCHS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 EPOCH_SECONDS = (10**8, 4_102_444_800)  # March 1973 to 2100; smaller numbers count something
-# Counts of days: least, most, and the count of 1970-01-01.
-DAY_COUNTS = {"1899-12-30": (20_000, 80_000, 25_569), "year 0": (700_000, 770_000, 719_529)}
+SPREADSHEET_DAYS = (20_000, 80_000)  # since 1899-12-30
+UNIX_DAY = 25_569  # 1970-01-01 in such days
 FIRST_FIELD = {"%d": "day", "%m": "month", "%y": "year", "%Y": "year"}
 AMBIGUOUS = ("%d-%m-%Y", "%m-%d-%Y", "%d-%m-%y", "%m-%d-%y", "%y-%m-%d")
-# Forms of dates with hyphens, by the shape of the first.
-DATE_FORMS = {
-    r"\d{4}-\d{1,2}-\d{1,2}": ("%Y-%m-%d",),
-    r"\d{1,2}-\d{1,2}-\d{4}": AMBIGUOUS[:2],
-    r"\d{1,2}-\d{1,2}-\d{1,2}": AMBIGUOUS[2:],
-    r"w\d{1,2}-\d\d-\d\d": ("w%d-%m-%y",),
-    r"y\d\d-\d\d": ("y%y-%m",),
-    r"\d{4}-\d\d": ("%Y-%m",),
-    r"\d{4}-W\d\d-1": ("%G-W%V-%u",),
-    r"\d\d-\d{4}": ("%m-%Y",),
-    r"\d{8}": ("%Y%m%d",),
-}
+DATE_FORMS = ("%Y-%m-%d", *AMBIGUOUS, "w%d-%m-%y", "y%y-%m", "%Y-%m", "%m-%Y", "%Y%m%d")
+WEEK_FORM = "%G-W%V-%u"
 ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d|$)")
 AWARE = r"(?:Z|[+-]\d\d:?\d\d|\b(?:UTC|GMT))\s*$"
 WEEKDAY = r"^(?:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so)[a-z]*\.?,?\s+(?=\d|[A-Z])"
@@ -90,38 +66,38 @@ CLOCK = r"\d{1,2}[:.][0-5]\d(?:[:.][0-5]\d(?:[.,]\d+)?)?"
 HALF = r"[AaPp]\.?[Mm]\.?"
 WHEN = re.compile(
     rf"^(?P<date>\S+?)(?:[ T](?P<clock>{CLOCK}|\d{{1,2}}(?=\s|$))\s*(?P<half>{HALF})?"
-    r"\s*(?P<zone>[A-Z]{3,4}|Z)?\s*(?P<offset>[+-]\d\d:?\d\d)?)?$"
+    r"\s*(?P<zone>UTC|GMT|Z)?\s*(?P<offset>[+-]\d\d:?\d\d)?)?$"
 )
 # Texts of dates that become numbers with hyphens, in this order; M05 is a month by its name.
 REWRITES = (
+    (r"\s+(-|–|to)\s+\d.*$", ""),  # the end of an interval
+    (r"(\d)T(\d)", r"\1 \2"),
     (r"^(\d{4})[- ]?Q([1-4])$", lambda m: f"{m[1]}-{3 * int(m[2]) - 2:02d}"),
     (r"^Q([1-4])[- /]?(\d{4})$", lambda m: f"{m[2]}-{3 * int(m[1]) - 2:02d}"),
     (r"^(\d{4})-?W(\d\d)$", r"\1-W\2-1"),
-    (r"^(\d{4})-?M(\d\d)$", r"\1-\2"),
+    (r"^(\d{4})[-/.,\s]*M(\d\d)\s*$", r"\1-\2"),
     (r"^\s*M(\d\d)[-\s]*(\d{1,2})(?:st|nd|rd|th)?,?[-\s]+(\d{4})", r"\3-\1-\2"),
     (r"^(\d{1,2})(?:st|nd|rd|th)?[-/.,\s]*M(\d\d)[-/.,\s]*(\d{4})", r"\3-\2-\1"),
     (r"^(\d{1,2})[-/.,\s]*M(\d\d)[-/.,\s]*(\d\d)\b", r"w\1-\2-\3"),
     (r"^\s*M(\d\d)[-/.,\s]*(\d{4})$", r"\2-\1"),
-    (r"^(\d{4})[-/.,\s]*M(\d\d)\s*$", r"\1-\2"),
     (r"^\s*M(\d\d)[-/'\s]*(\d\d)$", r"y\2-\1"),
     (r"^(\d{1,4})[-/.](\d{1,2})[-/.](\d{1,4})", r"\1-\2-\3"),
-    (r"^(\d{4})[/.](\d\d)$", r"\1-\2"),
-    (r"^(\d\d)[/.](\d{4})$", r"\1-\2"),
+    (r"^(\d{4}|\d\d)[/.](\d{4}|\d\d)$", r"\1-\2"),
     (r"\s+", " "),
 )
 CLOSE = 0.2  # two readings whose grids are complete to shares this close are both possible
 MOSTLY = 0.9  # share of cells like dates that make a column one of times
+FEWEST_ROWS = 3  # rows that show a step
 
 
 @dataclass(frozen=True)
 class Times:
     """The times of all rows, in the order of the table."""
 
-    columns: tuple[str, ...]  # that hold them; empty for the index of a frame
+    columns: tuple[str, ...]  # that hold them
     stamps: pd.DatetimeIndex  # with a zone while they are read, then in UTC or by the local clock
     written: str  # how they were written, in words
     form: str | None = None  # such as `%d-%m-%Y`, where it was found among several
-    style: str | None = None  # how whole numbers write the dates, to write more of them
     mixed: bool = False  # whether they were written with different offsets from UTC
     zone: str | None = None
     local: bool = False  # whether the stamps are by the local clock of the zone
@@ -141,66 +117,52 @@ def read_column(
     start = str(column.iloc[0])
     if not any(map(str.isdigit, start)) or len(start) > 60:
         return []
-    iso = _read_iso(column.astype(str), columns) if ISO.match(start) else None
-    if iso is not None:
-        return [iso]
+    if ISO.match(start):  # the usual form, quickly
+        iso: dict[str, Any] = {"arg": column.astype(str), "format": "ISO8601", "errors": "coerce"}
+        mixed = False
+        try:
+            stamps = pd.DatetimeIndex(pd.to_datetime(**iso))
+        except ValueError:  # offsets differ, or only some cells have one
+            mixed = bool(iso["arg"].str.contains(AWARE, regex=True).all())
+            stamps = pd.DatetimeIndex(pd.to_datetime(**iso, utc=True) if mixed else [pd.NaT])
+        if not stamps.hasnans:
+            return [Times(columns, stamps, f"dates like {start}", mixed=mixed)]
     codes, unique = pd.factorize(column)
     text = plain_text(pd.Series(unique, dtype=object)) if is_text(column) else None
     if text is None or text.str.fullmatch(r"\d+(\.\d+)?").all():
         numbers = column.to_numpy() if text is None else pd.to_numeric(text).to_numpy()[codes]
-        exact = asked or plain_name(column.name) in EXACT_NAMES
+        exact = asked or bool(EXACT_NAME.fullmatch(plain_name(column.name)))
         return _number_times(numbers, columns, named=named, first=first, exact=exact)
     return [replace(r, stamps=r.stamps.take(codes)) for r in _text_times(text, columns)]
 
 
-def _read_iso(text: pd.Series, columns: tuple[str, ...]) -> Times | None:
-    """The usual form, quickly; None if a cell has another, or only some name a zone."""
-    options: dict[str, Any] = {"format": "ISO8601", "errors": "coerce"}
-    try:
-        stamps, mixed = pd.DatetimeIndex(pd.to_datetime(text, **options)), False
-    except ValueError:  # offsets differ
-        if not text.str.contains(AWARE, regex=True).all():
-            return None
-        stamps, mixed = pd.DatetimeIndex(pd.to_datetime(text, utc=True, **options)), True
-    written = f"dates like {text.iloc[0]}"
-    return None if stamps.hasnans else Times(columns, stamps, written, mixed=mixed)
-
-
-def _plain_dates(text: pd.Series) -> pd.Series:
-    """Texts of dates with numbers for months, hyphens between fields, and without weekdays."""
-    text = text.str.replace(r"\s+(-|–|to)\s+\d.*$", "", regex=True)  # the end of an interval
-    text = text.str.replace(WEEKDAY, "", regex=True, flags=re.IGNORECASE)
-    text = text.str.replace(
+def _text_times(text: pd.Series, columns: tuple[str, ...]) -> list[Times]:
+    """Every form that reads all of some different texts, once months are numbers in them."""
+    plain = text.str.replace(WEEKDAY, "", regex=True, flags=re.IGNORECASE).str.replace(
         MONTH_WORD, lambda m: f" M{MONTHS[m[1].lower()]:02d} ", regex=True, flags=re.IGNORECASE
     )
-    text = text.str.replace(r"(\d)T(\d)", r"\1 \2", regex=True)
     for pattern, replacement in REWRITES:
-        text = text.str.replace(pattern, replacement, regex=True)
-    return text.str.strip()
-
-
-def _text_times(text: pd.Series, columns: tuple[str, ...]) -> list[Times]:
-    """Every form that reads all of some different texts."""
-    parts = _plain_dates(text).str.extract(WHEN)
+        plain = plain.str.replace(pattern, replacement, regex=True)
+    parts = plain.str.strip().str.extract(WHEN)
     clock = _read_clock(parts["clock"], parts["half"])
     aware = parts["zone"].notna() | parts["offset"].notna()
-    known = parts["zone"].dropna().isin(ZONES).all()
-    if parts["date"].isna().any() or clock is None or aware.nunique() > 1 or not known:
+    if parts["date"].isna().any() or clock is None or aware.nunique() > 1:
         return []
-    found, start = [], str(parts["date"].iloc[0])
-    fitting = [forms for shape, forms in DATE_FORMS.items() if re.fullmatch(shape, start)]
-    for form in fitting[0] if fitting else ():
-        days = pd.DatetimeIndex(pd.to_datetime(parts["date"], format=form, errors="coerce"))
-        if not days.hasnans:
-            found.append(Times(columns, days + clock, f"dates like {text.iloc[0]}", form))
-    if aware.all():
-        written = parts["offset"].fillna(parts["zone"].map(ZONES)).str.replace(":", "")
-        offsets = pd.to_timedelta(written.str[:3] + ":" + written.str[3:] + ":00")
-        mixed = offsets.nunique() > 1
-        zone = UTC if mixed else timezone(offsets[0].to_pytimedelta())
-        for place, each in enumerate(found):
-            utc = (each.stamps - pd.TimedeltaIndex(offsets)).tz_localize("UTC")
-            found[place] = replace(each, stamps=utc.tz_convert(zone), mixed=mixed)
+    found, dates = [], parts["date"]
+    for form in (*DATE_FORMS, WEEK_FORM):
+        if pd.to_datetime(dates[:1], format=form, errors="coerce").notna().all():
+            days = pd.DatetimeIndex(pd.to_datetime(dates, format=form, errors="coerce"))
+            if not days.hasnans:
+                found.append(Times(columns, days + clock, f"dates like {text.iloc[0]}", form))
+    if not aware.all():
+        return found
+    written = parts["offset"].fillna("+0000").str.replace(":", "")
+    offsets = pd.to_timedelta(written.str[:3] + ":" + written.str[3:] + ":00")
+    mixed = offsets.nunique() > 1
+    zone = UTC if mixed else timezone(offsets[0].to_pytimedelta())
+    for place, each in enumerate(found):
+        utc = (each.stamps - pd.TimedeltaIndex(offsets)).tz_localize("UTC")
+        found[place] = replace(each, stamps=utc.tz_convert(zone), mixed=mixed)
     return found
 
 
@@ -233,48 +195,24 @@ def _number_times(
     form = DIGIT_FORMS.get(len(str(int(most)))) if whole else None
     sure = named and (ordered or exact) if most < 10**6 else named or (first and ordered)
     if form and sure and len(str(int(least))) == len(str(int(most))) and str(int(most))[0] in "12":
-        dates = _read_digits(pd.Series(numbers.astype(np.int64)).astype(str), form)
+        text, shape = pd.Series(numbers.astype(np.int64)).astype(str), form
+        if form.endswith("%H"):  # pandas reads an hour only before a minute
+            text, shape = text + "00", form + "%M"
+        dates = pd.DatetimeIndex(pd.to_datetime(text, format=shape, errors="coerce"))
         if not dates.hasnans:
-            return [Times(columns, dates, f"numbers ({form})", style=form)]
+            return [Times(columns, dates, f"numbers ({form})")]
     low, high = EPOCH_SECONDS
     for unit, ticks in EPOCHS.items() if exact or (ordered and (named or first)) else ():
         if least >= low * ticks and most <= high * ticks:
-            style, said = f"epoch {unit}" if whole else None, f"{unit} since 1970"
+            said = f"{unit} since 1970"
             if not whole:  # floats hold times to about a microsecond
                 numbers, unit = np.round(numbers * (10**6 / ticks)), "us"
             stamps = pd.DatetimeIndex(numbers.astype(np.int64).astype(f"datetime64[{unit}]"))
-            return [Times(columns, stamps.as_unit("ns"), said, style=style)]
-    if not (named and ordered):
-        return []
-    months = (numbers - 1970) * 12
-    counts = np.round(months).astype(np.int64)
-    if not whole and 1500 < least < most < 2100 and np.abs(months - counts).max() < 0.1:
-        stamps = pd.DatetimeIndex(counts.astype("datetime64[M]").astype("datetime64[s]"))
-        return [Times(columns, stamps, "years with a fraction")]
-    for start, (smallest, largest, zero) in DAY_COUNTS.items():
-        if smallest < least and most < largest:
-            days = pd.to_datetime(numbers.astype(np.float64) - zero, unit="D")
-            return [Times(columns, pd.DatetimeIndex(days).round("s"), f"days since {start}")]
+            return [Times(columns, stamps.as_unit("ns"), said)]
+    if named and ordered and SPREADSHEET_DAYS[0] < least and most < SPREADSHEET_DAYS[1]:
+        days = pd.to_datetime(numbers.astype(np.float64) - UNIX_DAY, unit="D")
+        return [Times(columns, pd.DatetimeIndex(days).round("s"), "days since 1899-12-30")]
     return []
-
-
-def _read_digits(text: pd.Series, form: str) -> pd.DatetimeIndex:
-    """Dates of digits only, NaT for others; pandas reads an hour only before a minute."""
-    if form.endswith("%H"):
-        text, form = text + "00", form + "%M"
-    return pd.DatetimeIndex(pd.to_datetime(text, format=form, errors="coerce"))
-
-
-def write_numbers(stamps: np.ndarray, style: str) -> np.ndarray | None:
-    """Dates `[T]` as whole numbers of a style; None if they do not fit into those."""
-    index = pd.DatetimeIndex(stamps)
-    if style.startswith("epoch "):
-        nanos = index.as_unit("ns").asi8
-        numbers, rest = np.divmod(nanos, 10**9 // EPOCHS[style.removeprefix("epoch ")])
-        return None if rest.any() else np.asarray(numbers)
-    text = index.strftime(style)
-    same = (_read_digits(pd.Series(text), style) == stamps).all()
-    return text.astype(np.int64).to_numpy() if same else None
 
 
 def find_times(
@@ -287,23 +225,20 @@ def find_times(
 ) -> tuple[Times | None, list[str]]:
     """The times of a table, and other columns that hold times too."""
     pool = list(time) or [name for name in frame.columns if name not in (*skip, *ids)]
-    index = None if time else _index_times(frame)
-    parts = _from_parts(frame, pool) if index is None else None
-    found = [each for each in (index, parts) if each is not None]
+    parts = _from_parts(frame, pool)
+    found = [] if parts is None else [parts]
     unread: list[str] = []
     order = (reading.options.date_order or "").removesuffix(" first")
-    for name in pool if index is None else ():
+    for name in pool:
         first, named = name == frame.columns[0], bool(time) or bool(TIME_NAME.search(name))
         numeric = frame[name].dtype.kind in "fiu"
         if (parts is not None and name in parts.columns) or (numeric and not (named or first)):
             continue
-        readings = read_column(frame[name], named=named, first=first, asked=bool(time))
-        if order:
-            readings = [
-                r
-                for r in readings
-                if r.form not in AMBIGUOUS or FIRST_FIELD[str(r.form)[:2]] == order
-            ]
+        readings = [
+            each
+            for each in read_column(frame[name], named=named, first=first, asked=bool(time))
+            if not order or each.form not in AMBIGUOUS or FIRST_FIELD[each.form[:2]] == order
+        ]
         readings = _add_clock(frame, name, [each for each in time if each != name], pool, readings)
         if readings:
             found.append(_choose(readings, name, reading))
@@ -318,25 +253,16 @@ def find_times(
     held = {name for each in found for name in each.columns} - set(best.columns)
     others = [name for name in frame.columns if name in held]
     if others and not time:
-        reading.note(f"Other columns of times were left out ({flag('time')}): {', '.join(others)}.")
+        reading.note(f"Other columns of times were left out (--time-column): {', '.join(others)}.")
     return _place_in_zone(best, reading), others
 
 
-def _index_times(frame: pd.DataFrame) -> Times | None:
-    """The index of a frame, if it holds dates."""
+def has_dated_index(frame: pd.DataFrame) -> bool:
+    """Whether the index of a frame holds dates, perhaps as text."""
     index = frame.index
-    text = index.inferred_type == "string" and not any(map(TIME_NAME.search, frame.columns))
-    if not text and not isinstance(index, pd.PeriodIndex | pd.DatetimeIndex):
-        return None
-    readings = read_column(pd.Series(index, name="index"), named=False)
-    return replace(readings[0], columns=()) if len(readings) == 1 else None
-
-
-def is_calendar(column: pd.Series) -> bool:
-    """Whether a column holds months, quarters or clocks, which never tell series apart."""
-    text = plain_text(column.drop_duplicates().iloc[:100]).str.lower()
-    months = text.str.strip(".").isin(MONTHS)
-    return bool((months | text.str.fullmatch(rf"[mq]\d\d?|{CLOCK}\s*({HALF})?")).all())
+    if index.inferred_type == "string" and not any(map(TIME_NAME.search, frame.columns)):
+        return len(read_column(pd.Series(index, name="index"), named=False)) == 1
+    return isinstance(index, pd.PeriodIndex | pd.DatetimeIndex)
 
 
 def _from_parts(frame: pd.DataFrame, pool: Sequence[str]) -> Times | None:
@@ -374,47 +300,40 @@ def _from_parts(frame: pd.DataFrame, pool: Sequence[str]) -> Times | None:
 def _add_clock(
     frame: pd.DataFrame, name: str, asked: list[str], pool: Sequence[str], readings: list[Times]
 ) -> list[Times]:
-    """Readings of a column of dates, with the clocks in the next column or in one named hour."""
+    """Dates with the clocks (13:30), hours (0 to 24) or HHMM of the next or an `hour` column."""
     dated = [r for r in readings if r.stamps.tz is None and r.stamps.equals(r.stamps.normalize())]
     if not dated or max(each.stamps.nunique() for each in dated) == len(frame):
         return readings
-    names = list(frame.columns)
-    following = names[names.index(name) + 1 :][:1]
-    likely = [each for each in pool if each in following or part_of(each) == "hour"]
-    for other in asked or likely:
-        clock = _clock_of(frame[other], sure=bool(asked))
+    following = frame.columns[frame.columns.get_loc(name) + 1 :][:1]
+    for other in asked or [n for n in pool if n in following or part_of(n) == "hour"]:
+        text, sure = plain_text(frame[other]), bool(asked) or part_of(other) == "hour"
+        sure |= bool(re.search("time|zeit|hhmm|clock|uhr", other.lower()))
+        if sure and text.str.fullmatch(r"\d{1,4}").all():
+            hours_only = text.astype(int).max() <= 24
+            text = text.str.zfill(2) + ":00" if hours_only else text.str.zfill(4)
+            text = text.str.replace(r"^(\d\d)(\d\d)$", r"\1:\2", regex=True)
+        parts = text.str.extract(rf"^({CLOCK})\s*({HALF})?$")
+        clock = None if parts[0].isna().any() else _read_clock(parts[0], parts[1])
         if clock is not None:
             written = f"the columns {name}, {other} together"
             return [Times((name, other), r.stamps + clock, written, r.form) for r in dated]
     return readings
 
 
-def _clock_of(column: pd.Series, *, sure: bool) -> pd.TimedeltaIndex | None:
-    """A column of clocks (13:30), hours (0 to 24) or HHMM as time since midnight."""
-    text, name = plain_text(column), str(column.name).lower()
-    sure |= part_of(name) == "hour" or bool(re.search("time|zeit|hhmm|clock|uhr", name))
-    if sure and text.str.fullmatch(r"\d{1,4}").all():
-        hours_only = text.astype(int).max() <= 24
-        text = text.str.zfill(2) + ":00" if hours_only else text.str.zfill(4)
-        text = text.str.replace(r"^(\d\d)(\d\d)$", r"\1:\2", regex=True)
-    parts = text.str.extract(rf"^({CLOCK})\s*({HALF})?$")
-    return None if parts[0].isna().any() else _read_clock(parts[0], parts[1])
-
-
 def _choose(readings: list[Times], name: str, reading: Reading) -> Times:
     """The reading of a column whose dates lie best on a grid; refuse where two do alike."""
     shares = {r.form: coverage(r.stamps) for r in readings}
     best, *others = sorted(readings, key=lambda r: shares[r.form], reverse=True)
-    for second in others[:1]:
-        close = shares[best.form] - shares[second.form] < CLOSE
-        if close and not best.stamps.equals(second.stamps):
-            row = int(np.flatnonzero(best.stamps != second.stamps)[0])
-            orders = [FIRST_FIELD[str(each.form)[:2]] for each in (best, second)]
-            raise reading.error(
-                f"the dates in column {name!r} can be read in two ways (row {row + 1} is "
-                f"{best.stamps[row]} or {second.stamps[row]}): {flag('date_order', orders[0])} or "
-                f"{flag('date_order', orders[1])} decides."
-            )
+    second = others[0] if others else best
+    differ = np.flatnonzero(best.stamps != second.stamps)[:1]
+    if len(differ) and shares[best.form] - shares[second.form] < CLOSE:
+        row = int(differ[0])
+        orders = [FIRST_FIELD[str(each.form)[:2]] for each in (best, second)]
+        raise reading.error(
+            f"the dates in column {name!r} can be read in two ways (row {row + 1} is "
+            f"{best.stamps[row]} or {second.stamps[row]}): {flag('date_order', orders[0])} or "
+            f"{flag('date_order', orders[1])} decides."
+        )
     return best
 
 
@@ -430,25 +349,31 @@ def _looks_dated(column: pd.Series) -> bool:
 
 def _unread_error(column: pd.Series, reading: Reading) -> DataError:
     """Say which cell of a column of times cannot be read."""
-
-    def is_unread(last: int) -> bool:
-        return not read_column(column.iloc[: last + 1], named=True, asked=True)
-
-    name, row = column.name, bisect_left(range(len(column) - 1), True, key=is_unread)
+    row = bisect_left(
+        range(len(column) - 1),
+        True,
+        key=lambda last: not read_column(column.iloc[: last + 1], named=True, asked=True),
+    )
+    like = f" like {column.iloc[0]!r}" if row else ""
     return reading.error(
-        f"row {row + 1} of the time column {name!r} holds {column.iloc[row]!r}, which cannot be "
-        f"read as a date like {column.iloc[0]!r}: write all dates as YYYY-MM-DD HH:MM:SS, or "
-        f"take rows in their order with {flag('ignore', name)}."
+        f"row {row + 1} of the time column {column.name!r} holds {column.iloc[row]!r}, which "
+        f"cannot be read as a date{like}: write all dates as YYYY-MM-DD HH:MM:SS, zones as +01:00, "
+        f"or take rows in their order with {flag('ignore', column.name)}."
     )
 
 
 def counts(frame: pd.DataFrame, name: str, ids: Sequence[str], *, evenly: bool = False) -> bool:
-    """Whether a column rises within each series, and so gives the order of rows at least."""
-    numbers = pd.to_numeric(frame[name], errors="coerce")
+    """Whether a column rises within each series, and so gives the order of rows at least.
+
+    `evenly` asks for equal steps and for the name of a counter or of a time.
+    """
+    numbers, plain = pd.to_numeric(frame[name], errors="coerce"), plain_name(name)
     if not numbers.notna().all() or numbers.dtype.kind not in "iuf":
         return False
     within = numbers.groupby([frame[each] for each in ids]) if ids else numbers
     steps = within.diff().dropna().to_numpy(np.float64)
+    if evenly and not (plain in COUNTER_NAMES or EXACT_NAME.fullmatch(plain)):
+        return False
     even = not evenly or (len(steps) > 1 and np.allclose(steps, np.median(steps), rtol=1e-3))
     return bool(len(steps) and (steps > 0).all() and even)
 
@@ -462,23 +387,61 @@ def _place_in_zone(times: Times, reading: Reading) -> Times:
     try:
         pd.Timestamp("2024-01-01").tz_localize(name)
     except (ValueError, KeyError, LookupError, TypeError):
-        raise ArgumentError(
-            f"zone {name!r} is not a time zone: use a name such as Europe/Berlin or UTC."
-        ) from None
+        said = f"zone {name!r} is not a time zone: use a name such as Europe/Berlin or UTC."
+        raise ArgumentError(said) from None
     if stamps.tz is None:
+        options: dict[str, Any] = {"tz": name, "nonexistent": "shift_forward"}
         try:  # the order of rows tells which hour is meant that the clock shows twice
-            stamps = stamps.tz_localize(name, ambiguous="infer", nonexistent="shift_forward")
+            stamps = stamps.tz_localize(**options, ambiguous="infer")
         except ValueError:  # no such hour is there twice
-            summer = np.ones(len(stamps), dtype=bool)
-            stamps = stamps.tz_localize(name, ambiguous=summer, nonexistent="shift_forward")
+            stamps = stamps.tz_localize(**options, ambiguous=np.ones(len(stamps), dtype=bool))
     utc, local = (stamps.tz_convert(each).tz_localize(None) for each in ("UTC", name))
     daily = pd.Series(utc.unique().sort_values()).diff().median() >= pd.Timedelta(hours=23)
     if daily and times.mixed and zone is None:
         raise reading.error(
             "the offsets of the times change, so that days are even by the local clock only: "
-            f"{flag('zone')} names the time zone, such as Europe/Berlin."
+            "--zone names the time zone, such as Europe/Berlin."
         )
     lead = coverage(local) - coverage(utc)
     by_clock = bool(lead >= 0 if daily else lead > CLOSE)
     reading.note(f"Times are kept {'by the local clock' if by_clock else 'in UTC'}.")
     return replace(times, stamps=local if by_clock else utc, zone=name, local=by_clock)
+
+
+def find_step(index: pd.DatetimeIndex) -> tuple[str, float]:
+    """The commonest step of sorted times as a pandas alias, and the rows of its grid."""
+    regular = pd.infer_freq(index)
+    if regular is not None:
+        return regular, float(len(index))
+    months = np.diff(index.year * 12 + index.month)
+    ends = bool(index.is_month_end.all())
+    if (months > 0).all() and (ends or (index.day == 1).all()) and index.equals(index.normalize()):
+        every = Counter(months.tolist()).most_common(1)[0][0]
+        alias = f"{every if every > 1 else ''}M{'E' if ends else 'S'}"
+        return alias, float(months.sum()) / every + 1
+    nanos = np.diff(index.as_unit("ns").asi8)
+    usual = pd.Timedelta(int(Counter(nanos.tolist()).most_common(1)[0][0]))
+    if usual == pd.Timedelta(days=1) and len(index) > 9 and (index.dayofweek < 5).all():
+        return "B", float(np.busday_count(index[0].date(), index[-1].date())) + 1
+    rows = float((index[-1] - index[0]) / usual) + 1
+    days, rest = divmod(usual, pd.Timedelta(days=1))
+    if days == 7 and not rest:
+        return f"W-{index[0]:%a}".upper(), rows
+    return str(to_offset(usual).freqstr) if rest else f"{days if days > 1 else ''}D", rows
+
+
+def coverage(stamps: pd.DatetimeIndex) -> float:
+    """The share of the grid of the commonest step that times, in any order, fill."""
+    index = stamps.unique().sort_values()
+    if len(index) < FEWEST_ROWS:
+        return 1.0
+    return len(index) / max(find_step(index)[1], len(index))
+
+
+def check_frequency(frequency: str | None) -> None:
+    """Refuse what pandas does not know as a frequency."""
+    try:
+        to_offset(frequency)
+    except ValueError as error:
+        said = f"{frequency!r} is not a frequency: use a pandas alias such as 'h' or '15min'."
+        raise ArgumentError(said) from error

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sacm.data.datasets import ForecastingData
-from sacm.data.load import is_present, load
+from sacm.data.load import find, load
 from sacm.errors import DataError
 from sacm_lab.datasets import FORECASTING
 
@@ -31,7 +31,7 @@ class RealSeries:
 
 def real_series(least: int = 1) -> RealSeries:
     """Read them, without downloading; `least` is the number that a figure needs."""
-    here = [name for name in FORECASTING if is_present(name)]
+    here = [name for name in FORECASTING if find(name).present]
     absent = tuple(name for name in FORECASTING if name not in here)
     if len(here) < least:
         raise DataError(
