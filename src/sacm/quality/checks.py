@@ -125,15 +125,13 @@ class _Checks:
         """Values that stand for a gap: extremes that recur, beyond the span of all other values."""
         values, counts = np.unique(column[np.isfinite(column)], return_counts=True)
         codes: list[float] = []
-        end: int | None = 0
-        while end is not None and len(values) >= self.config.fewest_levels:
-            low, high = values[1] - values[0], values[-1] - values[-2]
-            beyond = {0: low > values[-1] - values[1], -1: high > values[-2] - values[0]}
-            far = [e for e in beyond if beyond[e] and counts[e] >= self.config.code_count]
-            end = far[0] if far else None
-            if end is not None:
-                codes.append(float(values[end]))
-                values, counts = np.delete(values, end), np.delete(counts, end)
+        while len(values) >= self.config.fewest_levels:
+            far = 2 * np.diff(values)[[0, -1]] > values[-1] - values[0]
+            ends = np.array([0, -1])[far & (counts[[0, -1]] >= self.config.code_count)]
+            if not len(ends):
+                break
+            codes.append(float(values[ends[0]]))
+            values, counts = np.delete(values, ends[0]), np.delete(counts, ends[0])
         return codes
 
     def check_runs(self, channel: int) -> None:
@@ -257,8 +255,10 @@ class _Checks:
             wild = (divided > (levels.fail_cut if turn else first_cut)) & material
             if last:
                 common = levels.fail_cut < first_cut * (1 - config.wrong_share)
-                if self.learning:
-                    levels.one_sided = (common | levels.lone) & self.one_sided(wild, signed > 0)
+                if self.learning:  # spikes that go one way are promotions, rain or beats
+                    count, above = wild.sum(0), (wild & (signed > 0)).sum(0)
+                    most = np.maximum(above, count - above) - np.sqrt(count)
+                    levels.one_sided = (common | levels.lone) & (most > config.one_sided * count)
                 far = (common | (residual > config.spike_fail)) & ~levels.resting
                 spike[(divided > levels.suspect_cut) & material] = SUSPECT
                 spike[wild & (levels.lone | far) & (shared < config.together)] = FAIL
@@ -298,12 +298,6 @@ class _Checks:
             local = np.interp(np.arange(len(size)), at, local)
             score[:, channel] = size / np.maximum(local, levels.size[channel])
         return signed, score
-
-    def one_sided(self, wild: Array, up: Array) -> Array:
-        """Channels `[C]` whose spikes mostly go one way: promotions, rain or beats, not faults."""
-        count, above = wild.sum(0), (wild & up).sum(0)
-        most = np.maximum(above, count - above)
-        return most - np.sqrt(count) > self.config.one_sided * count
 
     def independent(self, sizes: Array, known: Array) -> Array:
         """Channels `[C]` whose large residuals follow each other by chance only, at short lags."""

@@ -104,12 +104,10 @@ class Guard:
         """Learn from the training rows; flags, grades and broken rules of these rows."""
         if self.repair not in REPAIRS:
             raise ArgumentError(f"repair must be {', '.join(REPAIRS)}, got {self.repair!r}.")
-        whole = isinstance(self.window, int | np.integer) and not isinstance(self.window, bool)
-        if self.window is not None and (not whole or self.window < SHORTEST_WINDOW):
-            raise ArgumentError(
-                f"window must be a number of at least {SHORTEST_WINDOW} rows, or None, got "
-                f"{self.window!r}."
-            )
+        asked, least = self.window, SHORTEST_WINDOW
+        whole = isinstance(asked, int | np.integer) and not isinstance(asked, bool)
+        if asked is not None and (not whole or asked < least):
+            raise ArgumentError(f"window must be a number of at least {least} rows, got {asked!r}.")
         self.config_ = replace(self.config or GuardConfig(), false_events=self.false_events)
         self.columns_, self.step_ = recording.columns, recording.step
         self.n_features_in_ = len(recording.columns)
@@ -121,18 +119,15 @@ class Guard:
         flags, grades, ruled = self._combine(*found, ruled, kept)
         fail = grades == FAIL
         self.repair_ = RepairModel.learn(values, fail, rows)
-        counts = (np.isfinite(values) & ~fail).sum(0)
+        few = (np.isfinite(values) & ~fail).sum(0) < self.config_.fewest_values
         self.unjudged_ = {
-            self.columns_[c]: f"there are only {counts[c]} values"
-            if counts[c] < self.config_.fewest_values
-            else "it seldom changes"
+            self.columns_[c]: "it has too few values" if few[c] else "it seldom changes"
             for c in np.flatnonzero(~self.levels_.judged)
         }
         self.window_guard_ = None
         if window is not None:
-            repaired, learnt = self.repair_.fill(values, fail, rows), (self.levels_, self.config_)
-            options = int(window), rows, self.channel_rules_
-            self.window_guard_ = fit_window_guard(repaired, *options, *learnt)
+            options = int(window), rows, self.channel_rules_, self.levels_, self.config_
+            self.window_guard_ = fit_window_guard(self.repair_.fill(values, fail, rows), *options)
         return flags, grades, ruled
 
     def _set_rules(self, rules: Rules) -> None:
@@ -141,8 +136,8 @@ class Guard:
         self.channel_rules_ = rules.of_channels(self.columns_, self.step_)
         self._wanted = np.ones((len(KINDS), len(self.columns_)), bool)
         for channel, own in enumerate(self.channel_rules_):
-            for kind in range(Kind.MISSING + 1, len(KINDS)):
-                self._wanted[kind, channel] = KINDS[kind] in own.kinds and not own.leave_alone
+            wanted = [kind in own.kinds and not own.leave_alone for kind in KINDS]
+            self._wanted[Kind.MISSING + 1 :, channel] = wanted[Kind.MISSING + 1 :]
             # With the rule, it alone says what is stuck.
             self._wanted[Kind.STUCK, channel] &= own.longest_rest is None
 
@@ -204,13 +199,9 @@ class Guard:
 
     def _quality(self, given: Recording, order: Array, *found: Array) -> Quality:
         """What was found, with channels as they were given, repaired where they are changed."""
-        flags, grades, ruled, repaired, changed, uncertainty = (
-            a[:, np.argsort(order)] for a in found
-        )
-        values = np.where(changed, repaired, given.values)
-        uncertainty = np.where(changed, uncertainty, 0.0)
-        arrays = flags, grades, ruled, values, changed, uncertainty
-        return Quality(given, *arrays, self.config_, dict(self.unjudged_))
+        *flags, repaired, changed, uncertainty = (array[:, np.argsort(order)] for array in found)
+        repairs = np.where(changed, repaired, given.values), changed, uncertainty * changed
+        return Quality(given, *flags, *repairs, self.config_, dict(self.unjudged_))
 
     @property
     def _least(self) -> int:
@@ -271,15 +262,13 @@ class Guard:
         self._check_fitted()
         if Path(path).is_dir():
             raise ArgumentError(f"{path} is a folder: name a file in it.")
-        record = {
+        learnt = {"levels": self.levels_, "repair_model": self.repair_, "unjudged": self.unjudged_}
+        record = learnt | {
             "options": [self.window, self.repair],
             "config": asdict(self.config_),
             "rules": {"rules": self.rules_.written, "kept": self.rules_.kept},
             "columns": self.columns_,
             "step": self.step_,
-            "levels": self.levels_,
-            "repair_model": self.repair_,
-            "unjudged": self.unjudged_,
         }
         tensors = {} if self.window_guard_ is None else self.window_guard_.state_dict()
         write_weights(Path(path), tensors, metadata={"guard": json.dumps(record, default=_plain)})
@@ -414,13 +403,11 @@ class GuardStream:
     def _read(self, row: Any) -> Array:
         """The values of a row in the order of the channels."""
         columns = self.guard.columns_
-        if isinstance(row, Mapping):
-            if set(map(str, row)) != set(columns):
-                names = ", ".join(map(str, row))
-                raise ArgumentError(f"the row has {names}; the channels are {', '.join(columns)}.")
-            row = [row[column] for column in columns]
         try:
+            row = [row[column] for column in columns] if isinstance(row, Mapping) else row
             values = np.asarray(row, np.float64).ravel()
+        except KeyError as error:
+            raise ArgumentError(f"the row lacks {error}; it has {', '.join(row)}.") from None
         except (TypeError, ValueError):
             raise ArgumentError(f"the row must hold numbers, got {row!r}.") from None
         if len(values) != len(columns):
@@ -440,10 +427,8 @@ class GuardStream:
             step = self.guard.step_ or seconds
             whole = max(round(seconds / step), 1)
             if abs(seconds / step - whole) > STEP_ROOM * whole:
-                raise ArgumentError(
-                    f"time = {time} comes {seconds:g} s after the last row; the training rows had "
-                    f"one every {step:g} s."
-                )
+                why = f"comes {seconds:g} s after the last row; training rows came every {step:g} s"
+                raise ArgumentError(f"time = {time} {why}.")
         self._time = here
         return here
 

@@ -20,9 +20,7 @@ TINY = np.finfo(np.float64).eps
 class Rows:
     """Where the rows `[T]` of a table lie: in which segment, and at which number of its series.
 
-    Args:
-        segments: Ranges that cover all rows in order; nothing is predicted across their borders.
-        starts: The number of each segment's first row in its series; sets the phase of a season.
+    Segments cover all rows in order; `starts` are the numbers of their first rows.
     """
 
     def __init__(self, segments: Sequence[range], starts: Any = 0) -> None:
@@ -111,11 +109,9 @@ def find_segments(mask: Array) -> tuple[Array, Array]:
 
 
 def find_season(values: Array) -> tuple[int, Array]:
-    """The shortest cycle that repeats best, from values `[T, C]` in deviations without gaps.
+    """Rows of the shortest cycle that repeats best (0 for none) in values `[T, C]` in deviations.
 
-    Returns:
-        Its rows (0 for none), and the share of each channel's variance `[C]` that repeats from even
-        to odd cycles.
+    And the share of each channel's variance `[C]` that repeats from even to odd cycles.
     """
     near_best, clip, shortest, slow, most = 0.75, 3.0, 4, 2000, 20
     rows, channels = values.shape
@@ -180,10 +176,8 @@ def shared_score(scores: Array, related: Array) -> Array:
         others = related[channel]
         middle = (others.sum() - 1) // 2
         near = np.pad(np.partition(scores[:, others], middle, axis=1)[:, middle], 1)
-        result[:, channel] = np.maximum.reduce(
-            [near[:-2], near[1:-1], near[2:], result[:, channel]]
-        )
-    return result
+        result[:, channel] = np.maximum.reduce([near[:-2], near[1:-1], near[2:]])
+    return np.maximum(result, 1.0)
 
 
 def nearby_score(scores: Array) -> Array:

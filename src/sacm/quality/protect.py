@@ -23,13 +23,9 @@ OTHER_UNITS = 0.2  # of the first batch: a guard that flags more was fitted on o
 
 @dataclass(frozen=True)
 class RepairReport:
-    """What the guard repaired in one batch.
+    """What the guard repaired in one batch."""
 
-    Attributes:
-        repaired: Which values were repaired, bool `[B, L, C]`.
-    """
-
-    repaired: Tensor
+    repaired: Tensor  # which values, bool [B, L, C]
 
     @property
     def share(self) -> Tensor:
@@ -47,18 +43,12 @@ class Protection:
 
     The guard is held here and not as a part of the model, so that the model keeps its state dict,
     its children and its precision. It follows the device of the windows that come.
-
-    Attributes:
-        guard: Repairs the windows.
-        argument: Where the window is among the arguments of `forward`.
-        on_flag: Called with the report of every batch in which a value was repaired.
-        last_report: What was repaired in the last batch; None before the first.
     """
 
     guard: WindowGuard
-    argument: WindowArgument
-    on_flag: Callable[[RepairReport], object] | None
-    last_report: RepairReport | None = None
+    argument: WindowArgument  # where the window is among the arguments of `forward`
+    on_flag: Callable[[RepairReport], object] | None  # takes the report where one was repaired
+    last_report: RepairReport | None = None  # of the last batch
 
     def __call__(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         """Return the arguments of `forward` with the window repaired, in the layout it came in."""
@@ -182,31 +172,21 @@ def unprotect(model: Model) -> Model:
 
 
 def _hooks(model: nn.Module) -> list[int]:
-    """Return the hooks that `protect` has set; found by type, because copies lose the handle."""
+    """The hooks that `protect` has set; found by type, because copies lose the handle."""
     return [key for key, hook in model._forward_pre_hooks.items() if isinstance(hook, Protection)]
 
 
 def window_guard_of(guard: Any) -> WindowGuard:
-    """The window guard itself, or that of a `sacm.Guard`.
-
-    Raises:
-        ArgumentError: The object is neither.
-    """
+    """The window guard itself, or that of a `sacm.Guard`."""
     made = guard.module() if callable(getattr(guard, "module", None)) else guard
     if not isinstance(made, WindowGuard):
-        raise ArgumentError(
-            f"guard must be a fitted sacm.Guard or what its module() returns, got "
-            f"{type(guard).__name__}."
-        )
+        kind = type(guard).__name__
+        raise ArgumentError(f"guard must be a fitted sacm.Guard or its module(), got {kind}.")
     return made
 
 
 def _units_of(scaler: Any, channels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation `[C]` of a linear scaler, from three rows that it scales back.
-
-    Raises:
-        ArgumentError: The scaler is none, is not linear, or has other channels.
-    """
+    """Mean and standard deviation `[C]` of a linear scaler, from three rows that it scales back."""
     rows = np.array([0.0, 1.0, -2.0])[:, None] * np.ones(channels)
     try:
         if callable(getattr(scaler, "inverse_transform", None)):
@@ -215,10 +195,8 @@ def _units_of(scaler: Any, channels: int) -> tuple[np.ndarray, np.ndarray]:
             rows = rows * np.asarray(scaler.std) + np.asarray(scaler.mean)
         offset, ones, others = np.asarray(rows, np.float64)
     except AttributeError:
-        kind = type(scaler).__name__
-        raise ArgumentError(
-            f"scaler must have mean and std by channel, or inverse_transform, got {kind}."
-        ) from None
+        why = f"must have mean and std by channel, or inverse_transform: {type(scaler).__name__}"
+        raise ArgumentError(f"scaler {why} has not.") from None
     except Exception as error:
         raise ArgumentError(
             f"the scaler does not take rows of {channels} channels, those of the guard: {error}"

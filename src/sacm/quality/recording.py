@@ -78,11 +78,7 @@ class Recording:
         return np.concatenate(kept), Rows(_end_to_end(map(len, kept)), starts)
 
     def order(self, columns: Sequence[str], step: float | None) -> Array:
-        """Where each channel of the training rows is here, `[C]`.
-
-        Raises:
-            ArgumentError: The channels or the time step are not those of the training rows.
-        """
+        """Where each channel of the training rows is here, `[C]`; their time step must be equal."""
         unnamed = any(all(n.isdigit() for n in names) for names in (self.columns, columns))
         same = unnamed or set(self.columns) == set(columns)
         if not same or len(self.columns) != len(columns):
@@ -99,19 +95,7 @@ class Recording:
 def read_recording(
     data: Any, train: Any = None, *, reading: Mapping[str, Any] | None = None
 ) -> Recording:
-    """Read data of any kind.
-
-    Args:
-        data: A frame, array `[T]` or `[T, C]`, tensor, file, long table `unique_id, ds, y`, or one
-            of the three data sets.
-        train: The training rows of each series: a share in (0, 1], a number of rows, or a range.
-            None: the data set's own training part, or all rows.
-        reading: Options for reading a frame or file by name, such as `time` or `ignore`.
-
-    Raises:
-        DataError: The data cannot be read.
-        ArgumentError: `train` names no rows.
-    """
+    """Read what `inspect` takes; `reading` has options for a frame or file, such as `time`."""
     if isinstance(data, Recording):
         recording = data
     else:

@@ -151,12 +151,9 @@ class Quality:
                 what = "Rows are not evenly spaced" if kind == "jitter" else what
                 at = f"{_count(len(places), 'place')}, first after {_short(places[0].first_time)}"
                 sentences.append(f"Time axis: {what} at {at}.")
-        for reason in dict.fromkeys(self.unjudged.values()):
-            names = [repr(name) for name, why in self.unjudged.items() if why == reason]
-            sentences.append(
-                f"Spikes, bursts and shifts of channel{'s' if len(names) > 1 else ''} "
-                f"{list_names(names)} were not judged: {reason}."
-            )
+        if self.unjudged:
+            names = list_names([f"{name!r} ({why})" for name, why in self.unjudged.items()])
+            sentences.append(f"Not judged for spikes, bursts and shifts: {names}.")
         return [*sentences, *self.recording.notes]
 
     def share_table(self) -> Table:

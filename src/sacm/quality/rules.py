@@ -85,11 +85,7 @@ class Rules:
 
     @classmethod
     def read(cls, rules: Any = None, keep: Any = None) -> Self:
-        """Rules of a file, a dict or a `Rules`; and a table of events with a column `keep`.
-
-        Raises:
-            ArgumentError: They cannot be read; the sentence names line and key.
-        """
+        """Rules of a file, a dict or a `Rules`; and a table of events with a column `keep`."""
         kept = () if keep is None else read_kept(keep)
         if isinstance(rules, cls):
             return replace(rules, kept=rules.kept + kept)
@@ -127,15 +123,7 @@ class Rules:
         return result
 
     def of_channels(self, columns: Sequence[str], step: float | None) -> list[ChannelRules]:
-        """The rules of each channel: those for all, then of patterns, then of its own name.
-
-        Args:
-            columns: Names of the channels.
-            step: Seconds between rows, None without times.
-
-        Raises:
-            ArgumentError: A name matches no channel, or a rule is by time and there are no times.
-        """
+        """The rules of each channel: those for all, then of patterns, then of its own name."""
         merged: dict[str, dict[str, Any]] = {name: {} for name in columns}
         for pattern in sorted(self.written, key=lambda p: (p != ALL, p in columns)):
             matched = [n for n in columns if pattern == ALL or fnmatchcase(n, pattern)]
@@ -228,15 +216,7 @@ def _time(value: Any) -> np.datetime64:
 
 
 def read_kept(source: Any) -> tuple[tuple[Any, ...], ...]:
-    """Events of a table that `sacm quality --flags` wrote and whose column `keep` is filled in.
-
-    Args:
-        source: A CSV file or a frame with columns channel, first, last, keep, and first_time and
-            last_time where the rows have times.
-
-    Raises:
-        ArgumentError: The table cannot be read; the sentence names line and column.
-    """
+    """Events of a file or frame of `sacm quality --flags` whose column `keep` is filled in."""
     import pandas as pd
 
     name, frame = "keep", source
@@ -254,10 +234,8 @@ def read_kept(source: Any) -> tuple[tuple[Any, ...], ...]:
         raise ArgumentError(f"keep must be a CSV file or a frame, got {type(source).__name__}.")
     for column in ("channel", "first", "last", "keep"):
         if column not in frame:
-            raise ArgumentError(
-                f"{name}, line 1: there is no column {column!r}; `sacm quality --flags` writes "
-                "such a table."
-            )
+            why = f"there is no column {column!r}; `sacm quality --flags` writes such a table"
+            raise ArgumentError(f"{name}, line 1: {why}.")
     text = frame.astype(object).where(frame.notna(), "").astype(str)
     text = text.apply(lambda column: column.str.strip()).reset_index(drop=True)
 
@@ -317,25 +295,14 @@ def apply_rules(
         ruled[maintained[:, channel]] = MAINTENANCE
         if rule.max_change < inf:
             accepted = np.isfinite(column) & ((ruled == 0) | (ruled == LONGEST_REST))
-            for segment in rows.segments:
-                part = slice(segment.start, segment.stop)
-                fast = _too_fast(column[part], np.flatnonzero(accepted[part]), rule.max_change)
-                ruled[part][fast] = MAX_CHANGE
+            last = -1
+            for row in np.flatnonzero(accepted):
+                far = abs(column[row] - column[last]) > rule.max_change * (row - last)
+                if last >= rows.first[row] and far:
+                    ruled[row] = MAX_CHANGE
+                else:
+                    last = row
     return broken
-
-
-def _too_fast(column: Array, at: Array, rate: float) -> list[int]:
-    """Those of the rows `at` that differ from the last accepted one by more than `rate` a row."""
-    flagged: list[int] = []
-    place = 0
-    for first in np.flatnonzero(np.abs(np.diff(column[at])) > rate * np.diff(at)):
-        if first < place:  # passed while looking for an accepted value
-            continue
-        last, place = at[first], first + 1
-        while place < len(at) and abs(column[at[place]] - column[last]) > rate * (at[place] - last):
-            flagged.append(at[place])
-            place += 1
-    return flagged
 
 
 def learnt_rules(guard: Guard, quality: Quality) -> str:
