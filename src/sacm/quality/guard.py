@@ -316,11 +316,8 @@ def _plain(value: Any) -> Any:
 
 def _arrays(record: dict[str, Any]) -> dict[str, Any]:
     """Lists as arrays, but for those that differ in length by channel."""
-    ragged = ("codes", "rests")
-    return {
-        name: np.asarray(value) if isinstance(value, list) and name not in ragged else value
-        for name, value in record.items()
-    }
+    lists = [k for k, v in record.items() if isinstance(v, list) and k not in ("codes", "rests")]
+    return record | {name: np.asarray(record[name]) for name in lists}
 
 
 class StreamRow(NamedTuple):

@@ -71,13 +71,9 @@ class Protection:
         changed, finite = grades == FAIL, x.detach().isfinite()
         first, self.last_report = self.last_report is None, RepairReport(changed)
         if first and float((changed & finite).sum() / finite.sum().clamp(min=1)) > OTHER_UNITS:
-            warnings.warn(
-                f"{self.argument.model_name}: the guard repaired {changed.float().mean():.0%} of "
-                "the first batch; was it fitted on other units than those the model takes? "
-                "protect(model, guard, scaler=…) puts z-scores back.",
-                SACMWarning,
-                stacklevel=2,
-            )
+            why = "was it fitted on other units than the model's? Then pass scaler= to protect"
+            share = f"{self.argument.model_name}: the guard repaired {changed.float().mean():.0%}"
+            warnings.warn(f"{share} of the first batch; {why}.", SACMWarning, stacklevel=2)
         if self.on_flag is not None and bool(changed.any()):
             self.on_flag(self.last_report)
         return repaired
@@ -138,10 +134,7 @@ def protect(
     module = window_guard_of(guard)
     argument = WindowArgument(model, input_arg, window_layout, module.channels)
     if not argument.can_replace:
-        raise ArgumentError(
-            f"input_arg must be a position, a name or a WindowPath, got {input_arg!r}: a function "
-            "cannot put a repaired window back."
-        )
+        raise ArgumentError("input_arg is a function, which cannot put a repaired window back.")
     if scaler is not None:
         module = module.rescaled(*_units_of(scaler, module.channels))
     protection = Protection(module, argument, on_flag)

@@ -99,8 +99,8 @@ def read_recording(
     if isinstance(data, Recording):
         recording = data
     else:
-        read = _READERS.get(type(data), partial(_from_source, options=dict(reading or {})))
-        recording = read(data)
+        other = partial(_from_source, options=dict(reading or {}))
+        recording = _READERS.get(type(data), other)(data)
     if train is None:
         return recording
     chosen = tuple(segment[_ends(train, len(segment))] for segment in recording.segments)
@@ -119,9 +119,7 @@ def _ends(train: Any, length: int) -> slice:
         return slice(int(train))
     elif isinstance(train, float | np.floating) and 0 < train <= 1:
         return slice(max(1, round(float(train) * length)))
-    raise ArgumentError(
-        f"train = {train!r}: pass a share in (0, 1], a number of rows, or a range of rows."
-    )
+    raise ArgumentError(f"train = {train!r}: pass a share in (0, 1], a number of rows or a range.")
 
 
 def _end_to_end(lengths: Iterable[int]) -> tuple[range, ...]:

@@ -20,7 +20,6 @@ from sacm.quality.predictor import (
     Array,
     Rows,
     find_season,
-    find_segments,
     interpolate,
     moving_mean,
     robust_scale,
@@ -108,11 +107,7 @@ class RepairModel:
 
     def uncertainty(self, bad: Array) -> Array:
         """Deviation to expect of repairs `[T, C]`, in the units of the data; 0 where not bad."""
-        spread = np.zeros(bad.shape)
-        for channel in np.flatnonzero(bad.any(0)):
-            column = bad[:, channel]
-            spread[:, channel] = np.where(column, self.errors[_class(column), channel], 0.0)
-        return spread * self.scale
+        return np.take_along_axis(self.errors, _class(bad), 0) * self.scale * bad
 
     def errors_after(self, rows: Array) -> Array:
         """Deviation to expect of repairs `[T, C]` so many rows after the last good value.
@@ -134,9 +129,9 @@ class RepairModel:
         hidden = hide_stretches(bad.shape, HIDDEN) & ~bad
         here = Rows([range(len(bad))], rows.number[part.start])
         error = np.abs(self.fill(values, bad | hidden, here) - values) / self.scale
-        result = np.ones((len(DISTANCES), bad.shape[1]))
+        result, near = np.ones((len(DISTANCES), bad.shape[1])), _class(bad | hidden)
         for channel, at in enumerate(hidden.T):
-            distance = _class(bad[:, channel] | at)[at]
+            distance = near[at, channel]
             classes, counts = np.unique(distance, return_counts=True)
             classes = classes[counts >= len(DISTANCES)]
             if len(classes):
@@ -198,13 +193,11 @@ def hide_stretches(shape: tuple[int, ...], lengths: Sequence[int], seed: int = 0
 
 
 def _class(bad: Array) -> Array:
-    """Class `[T]` of the distance from each bad value to the nearest good one."""
-    distance = np.zeros(len(bad), int)
-    for first, stop in zip(*find_segments(bad), strict=True):
-        inside = np.arange(1, stop - first + 1)
-        left = inside if first else len(bad)
-        right = inside[::-1] if stop < len(bad) else len(bad)
-        distance[first:stop] = np.minimum(left, right)
+    """Class `[T, C]` of the distance from each bad value to the nearest good one."""
+    steps, distance = np.arange(1, len(bad) + 1)[:, None], np.full(bad.shape, len(bad))
+    for way in (slice(None), slice(None, None, -1)):
+        good = np.maximum.accumulate(np.where(bad[way], -len(bad), steps), 0)
+        distance = np.minimum(distance, (steps - good)[way])
     return np.searchsorted(DISTANCES, distance, "right") - 1
 
 

@@ -160,13 +160,13 @@ class Quality:
         """Shares by channel and kind; channels without an event have one row together."""
         shares = {column: share for column, share in self.shares().items() if any(share.values())}
         lines = [
-            (column, format_share(sum(share.values())), *map(format_share, share.values()))
+            (column, *map(format_share, (sum(share.values()), *share.values())))
             for column, share in shares.items()
         ]
         kinds = [KINDS[code] for code in np.unique(self.flags[self.flags > 0])]
         if normal := len(self.recording.columns) - len(lines):
             lines.append(
-                (f"{_count(normal, 'channel')} without an event", *[""] * (len(kinds) + 1))
+                (f"{_count(normal, 'channel')} without an event", "", *("" for _ in kinds))
             )
         return Table(("channel", "flagged", *kinds), tuple(lines))
 
@@ -188,9 +188,8 @@ class Quality:
             if event.first_time is not None:
                 ends = _short(event.first_time), _short(event.last_time)
             kind = f"{event.kind} ({event.rule})" if event.rule else event.kind
-            lines.append(
-                (event.channel, kind, GRADES[event.grade], *ends, f"{event.rows:,}", severity)
-            )
+            rows = f"{event.rows:,}"
+            lines.append((event.channel, kind, GRADES[event.grade], *ends, rows, severity))
         headings = ("channel", "kind", "grade", "first", "last", "rows", "severity")
         return Table(headings, tuple(lines), words=headings.index("rows"))
 
@@ -246,10 +245,9 @@ def time_events(recording: Recording) -> list[QualityEvent]:
     if recording.times is None or step is None:
         return []
     calendar = step > UNITS["d"] * 25  # months and years differ in length
+    steps = np.diff(recording.times) / np.timedelta64(1, "s") / step
     for segment, label in zip(recording.segments, recording.labels, strict=True):
-        gaps = (
-            np.diff(recording.times[segment.start : segment.stop]) / np.timedelta64(1, "s") / step
-        )
+        gaps = steps[segment.start : segment.stop - 1]
         missing = gaps > 1.5
         uneven = (np.abs(gaps - np.round(gaps)) > STEP_ROOM) & ~missing & (gaps > 0)
         masks = gaps == 0, missing, uneven & (not calendar)
@@ -275,12 +273,8 @@ def _count(number: int, noun: str) -> str:
 
 def format_share(share: float) -> str:
     """A share as text, with as many digits as it needs; empty for 0."""
-    if share == 0:
-        return ""
-    if share < 1 / VALUES:
-        return "< 0.01 %"
-    percent = 100 * share
-    return f"{percent:.2g} %" if percent < 10 else f"{percent:.0f} %"
+    percent = f"{100 * share:.2g} %" if share < 1 / 10 else f"{share:.0%}".replace("%", " %")
+    return "" if share == 0 else "< 0.01 %" if share < 1 / VALUES else percent
 
 
 def _short(time: np.datetime64) -> str:

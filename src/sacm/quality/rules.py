@@ -271,9 +271,8 @@ def rows_of_rule(
         for first, last in getattr(own, rule):
             where = numbers if isinstance(first, int) else times
             if where is None:
-                raise ArgumentError(
-                    f"{own.name}.{rule} is by time, but the rows have no times: write row numbers."
-                )
+                why = "is by time, but the rows have no times: write row numbers"
+                raise ArgumentError(f"{own.name}.{rule} {why}.")
             mask[:, channel] |= (where >= first) & (where <= last)
     return mask
 

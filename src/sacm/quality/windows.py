@@ -184,12 +184,10 @@ class WindowGuard(nn.Module):
 
     def _fill(self, z: Tensor, bad: Tensor) -> Tensor:
         """z-scores `[B, L, C]` with bad entries at their conditional mean."""
-        if tracing():
-            return self._fill_rows(z, bad)
-        rows = bad.flatten(1).any(1).nonzero().squeeze(1)
-        return z.index_copy(0, rows, self._fill_rows(z[rows], bad[rows])) if len(rows) else z
-
-    def _fill_rows(self, z: Tensor, bad: Tensor) -> Tensor:
+        if not tracing():
+            rows = bad.flatten(1).any(1).nonzero().squeeze(1)
+            if len(rows) < len(z):  # only the windows with a bad entry
+                return z.index_copy(0, rows, self._fill(z[rows], bad[rows])) if len(rows) else z
         fit = self._fit(z.masked_fill(bad, 0.0), (~bad).to(z.dtype))
         path = _bridge((z - fit).masked_fill(bad, 0.0), bad, self.carry)
         return torch.where(bad, fit + path, z)
@@ -263,7 +261,11 @@ class WindowGuard(nn.Module):
             return z, flags, grades
         measured = (flags == 0) & ~self.alone
         rough = rough & self._few(rough, 1)
-        z = self._smooth(z, middle, rough)
+        if _some(rough):
+            usual = self.size.mean(0) / NORMAL_MEDIAN
+            noise = torch.where(rough, usual.square() * (middle.square() - 1), 0.0).unsqueeze(1)
+            weight = 1 / (1 + Models.entry_weight * noise / self.spread)
+            z = z + noise / (noise + self.spread) * (self._fit(z, weight.expand(z.shape)) - z)
         sure = (residual > fail_cut) & measured & self._few(doubt, 2)
         sure = sure & self._few(sure, (1, 2))
         doubt, noisy = doubt & measured, rough.unsqueeze(1) & measured
@@ -277,15 +279,6 @@ class WindowGuard(nn.Module):
         if self.channels <= 2 and dim != (1, 2):
             return torch.ones_like(doubted)
         return doubted.float().mean(dim, keepdim=True) <= Models.most_doubted
-
-    def _smooth(self, z: Tensor, middle: Tensor, rough: Tensor) -> Tensor:
-        """Take noise out of the rough channels `[B, C]`, whose usual residual is large."""
-        if not _some(rough):
-            return z
-        usual = self.size.mean(0) / NORMAL_MEDIAN
-        noise = torch.where(rough, usual.square() * (middle.square() - 1), 0.0).unsqueeze(1)
-        weight = 1 / (1 + Models.entry_weight * noise / self.spread)
-        return z + noise / (noise + self.spread) * (self._fit(z, weight.expand(z.shape)) - z)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> WindowGuard:
         """Follow a move to another device; a cast to another precision changes nothing."""

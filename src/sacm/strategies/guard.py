@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sacm.data.datasets import ClassificationData, ForecastingData
 from sacm.errors import ArgumentError
 from sacm.quality.config import REPAIRS
 from sacm.strategies.base import Prepared, Strategy
@@ -44,13 +45,10 @@ class GuardStrategy(Strategy):
         if not self.false_events > 0:
             raise ArgumentError(f"guard(false_events=…) must be positive, got {self.false_events}.")
         if self.repair not in REPAIRS:
-            raise ArgumentError(
-                f"guard(repair=…) must be {', '.join(REPAIRS)}, got {self.repair!r}."
-            )
+            raise ArgumentError(f"guard(repair=…) must be one of {', '.join(REPAIRS)}.")
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Fit a guard on the training part and repair what is learnt from."""
-        from sacm.data.datasets import ForecastingData
         from sacm.quality.guard import Guard
         from sacm.quality.inspect import repair_for_training
         from sacm.quality.windows import SHORTEST_WINDOW
@@ -78,19 +76,13 @@ class GuardStrategy(Strategy):
 
 @dataclass(frozen=True)
 class FittedGuard(GuardStrategy):
-    """The strategy with what it learnt from training rows.
-
-    Attributes:
-        guard: The guard of tables.
-        module: For z-scored windows of forecasting; None for other tasks and very short windows.
-    """
+    """The strategy with what it learnt from training rows."""
 
     guard: Guard = None  # type: ignore[assignment]  # fields above have defaults
-    module: WindowGuard | None = None
+    module: WindowGuard | None = None  # of z-scored windows of forecasting that are long enough
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Repair cases one by one; series are repaired window by window, telemetry never."""
-        from sacm.data.datasets import ClassificationData
         from sacm.quality.inspect import repair_for_training
 
         if isinstance(data, ClassificationData):
@@ -99,8 +91,6 @@ class FittedGuard(GuardStrategy):
 
     def obey(self, data: Any) -> Any:
         """Series in which what breaks a rule counts as missing."""
-        from sacm.data.datasets import ForecastingData
-
         if not self.rules or not isinstance(data, ForecastingData):
             return data
         broken = self.guard.breaks_rules(data)
@@ -117,8 +107,7 @@ class FittedGuard(GuardStrategy):
         """Windows `[B, L, C]` with what is broken in them repaired; training rows are already."""
         if self.module is None or training or self.repair == "none":
             return x
-        repaired: Tensor = self.module.to(x.device)(x)
-        return repaired
+        return self.module.to(x.device).inspect(x).repaired
 
     def flags(self, x: Tensor) -> Tensor | None:
         """Kinds `[B, L, C]` (uint8) of what `inputs` repairs in windows `[B, L, C]`."""
@@ -140,8 +129,8 @@ def scaled_module(guard: Guard, data: Any, window: int) -> WindowGuard:
     """The guard of windows that the task's scaler has changed; training rows are repaired."""
     from sacm.data.scaling import fit_scaler, scale_training_rows
 
-    segments = [rows for rows in data.ranges("train") if len(rows) >= window]
-    segments = segments or list(data.ranges("train"))
+    ranges = list(data.ranges("train"))
+    segments = [rows for rows in ranges if len(rows) >= window] or ranges
     scaler = fit_scaler(data, segments)
     if not scaler.series:
         return guard.module().rescaled(scaler.mean, scaler.std)
@@ -179,13 +168,8 @@ def share_files(strategies: Sequence[str], files: Mapping[str, Any]) -> list[str
 
 
 def with_files(strategy: str, rules: Path | None, keep: Path | None) -> str:
-    """A strategy whose guard obeys a rules file and keeps events.
-
-    Raises:
-        ArgumentError: It has no guard, or a file's name cannot be part of a strategy's.
-    """
-    given = {"rules": rules, "keep": keep}
-    files = {name: str(path) for name, path in given.items() if path is not None}
+    """A strategy whose guard obeys a rules file and keeps events."""
+    files = {n: str(path) for n, path in (("rules", rules), ("keep", keep)) if path is not None}
     for name, file in files.items():
         if re.search(r"[(),+=]", file):
             raise ArgumentError(f"--{name} {file}: give the file a name without ( ) , + or =.")
@@ -195,11 +179,7 @@ def with_files(strategy: str, rules: Path | None, keep: Path | None) -> str:
 
 
 def obeying(predictor: Any, rules: Path | None, keep: Path | None) -> Any:
-    """A loaded network whose guard has other rules, or further events to keep.
-
-    Raises:
-        ArgumentError: The run has no guard, or a file cannot be read.
-    """
+    """A loaded network whose guard has other rules, or further events to keep."""
     with_files(predictor.settings.strategy, rules, keep)  # refuses files that no guard takes
     parts = parts_of(predictor.strategy)
     changed = [p.with_files(rules, keep) if isinstance(p, FittedGuard) else p for p in parts]
