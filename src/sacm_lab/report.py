@@ -20,7 +20,6 @@ from sacm.reports.table import (
     interval,
     is_undefined,
     mean_and_deviation,
-    percent,
     probability,
     signed,
 )
@@ -262,8 +261,8 @@ def race_table(experiment: Experiment, frame: pd.DataFrame, race: str) -> Table:
                 **dict(zip(keys, place, strict=True)),
                 "n": len(seeds),
                 **{name: means[name] for name in (*arms, race)},
-                f"{arms[1]} gain": percent(gains[arms[1]]),
-                "race gain": percent(gains[race]),
+                f"{arms[1]} gain": f"{signed(gains[arms[1]])} %",
+                "race gain": f"{signed(gains[race])} %",
                 "chosen": ", ".join(f"{name} {count}" for name, count in won.items()),
                 "cost": f"{rows[race]['cost'].mean():.2f}",
             }

@@ -34,10 +34,7 @@ def feed(path: Path, window: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def plain(example: Example, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run without a guard, whose graph takes most of the time of an export.
-
-    One with a guard is exported in `tests/inference/test_series_scaling.py`.
-    """
+    """A run without a guard, whose graph takes most of the time of an export."""
     settings = make_settings(
         task="forecasting",
         data=str(example.series),
@@ -75,7 +72,6 @@ def test_raw_units_in_and_the_numbers_of_predict_out(
 
 @pytest.mark.slow
 def test_repair_is_inside(sacm: Command, example: Example) -> None:
-    """What is exported repairs; that a guard can be exported is tested where guards are."""
     sizes = ("--input-len", 12, "--horizon", 4, "--size", "small", "--epochs", 1, "--stride", 8)
     chosen = ("--backbone", "iTransformer", "--strategy", "guard")
     trained = sacm("train", "forecasting", "--data", example.series, *sizes, *chosen)
@@ -91,6 +87,8 @@ def test_repair_is_inside(sacm: Command, example: Example) -> None:
     with torch.inference_mode():
         found = module(torch.from_numpy(window)[None])[0]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+    assert sacm("export", "latest", "--to", "torch", "--out", "m.pt2").code == 0
+    np.testing.assert_allclose(feed(Path("m.pt2"), window), expected, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.slow

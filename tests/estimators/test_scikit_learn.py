@@ -1,4 +1,4 @@
-"""scikit-learn's own checks and conventions, and frames in, frames out."""
+"""scikit-learn's own checks and conventions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -59,25 +58,13 @@ def test_the_detector_has_the_signs_of_scikit_learn(detector: AnomalyDetector) -
     assert signs[100] == -1
 
 
-def test_frames_are_answered_with_series_of_their_index(detector: AnomalyDetector) -> None:
-    stamps = pd.date_range("2024-01-01", periods=200, freq="h")
-    frame = pd.DataFrame(waves(), columns=["a", "b"], index=stamps)
-    detector.fit(frame)
-    alarms = detector.predict(frame)
-    assert isinstance(alarms, pd.Series)
-    assert (alarms.index == stamps).all()
-    np.testing.assert_array_equal(alarms, detector.predict(frame.to_numpy()))
-    np.testing.assert_array_equal(alarms, detector.predict(pl.from_pandas(frame)))
-
-
-def test_a_classifier_answers_frames_with_their_index() -> None:
+def test_a_frame_holds_a_case_of_one_channel_a_row() -> None:
     X, y = labelled(channels=1)
-    frame = pd.DataFrame(X[:, 0], index=[f"case {place}" for place in range(len(X))])
     small = {"width": 8, "hidden": 8}
-    classifier = Classifier("iTransformer", size="small", epochs=1, overrides=small).fit(frame, y)
+    classifier = Classifier("iTransformer", size="small", epochs=1, overrides=small)
+    classifier.fit(pd.DataFrame(X[:, 0]), y)
     assert classifier.n_features_in_ == 1
-    labels = classifier.predict(frame)
-    assert list(labels.index) == list(frame.index)
+    labels = classifier.predict(pd.DataFrame(X[:, 0]))
     np.testing.assert_array_equal(labels, classifier.predict(X[:, 0]))
 
 

@@ -7,14 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from sacm.data import forecasting_data
-from sacm.errors import SACMWarning
-from sacm.files import read_json
+from sacm.errors import SACMError, SACMWarning
 from sacm.inference import Predictor
 from sacm.inference.backtest import backtest
-from sacm.inference.export import RawUnits, answer_of, export
+from sacm.inference.export import export
 from sacm.tasks import make_settings
 from sacm.training import Hardware, Run, train
 from tests.data.test_series_scaling import panel
@@ -85,27 +83,6 @@ def test_intervals_have_the_width_of_their_series(run: Run, tmp_path: Path):
     assert width["high"] / width["odd"] == pytest.approx(spread["high"] / spread["odd"], rel=0.5)
 
 
-def test_a_file_for_others_takes_the_place_of_the_series(run: Run):
-    predictor = Predictor.load(run)
-    module = RawUnits(predictor).eval()
-    assert module.names == ["window", "series"]
-    table = panel(LENGTHS)
-    tails = [own["y"].to_numpy()[-8:] for _, own in table.groupby("unique_id", sort=False)]
-    windows = torch.from_numpy(np.stack(tails)[..., None].astype(np.float32))
-    with torch.inference_mode():
-        answer = module(windows, torch.arange(3)).numpy()
-    ours = predictor.predict(table)["y"].to_numpy().reshape(3, 3)
-    np.testing.assert_allclose(answer[..., 0], ours, rtol=1e-4)
-
-
-@pytest.mark.slow
-def test_an_exported_file_gives_the_numbers_of_predict(run: Run, tmp_path: Path):
-    predictor = Predictor.load(run)
-    described = export(predictor, tmp_path / "model.pt2", "torch")
-    assert read_json(described)["series"] == list(LENGTHS)
-    table = panel(LENGTHS)
-    tails = [own["y"].to_numpy()[-8:] for _, own in table.groupby("unique_id", sort=False)]
-    windows = torch.from_numpy(np.stack(tails)[..., None].astype(np.float32))
-    answer = answer_of(tmp_path / "model.pt2", "torch", (windows, torch.arange(3)))
-    ours = predictor.predict(table)["y"].to_numpy().reshape(3, 3)
-    np.testing.assert_allclose(answer[..., 0], ours, rtol=1e-4)
+def test_a_network_of_several_scales_is_not_exported(run: Run, tmp_path: Path):
+    with pytest.raises(SACMError, match="own scale: train with --scaling shared"):
+        export(Predictor.load(run), tmp_path / "model.pt2", "torch")

@@ -13,8 +13,8 @@ from sacm.reports.table import (
     interval,
     mean_and_deviation,
     number,
-    percent,
     probability,
+    signed,
 )
 from tests.reports.reading import Page
 
@@ -110,7 +110,7 @@ def test_numbers_as_text() -> None:
     assert [number(value) for value in values] == [
         *("1.000", "−0.001235", "123457", "1.000e+09", "inf", "7", "raw"),
     ]
-    assert (percent(3.44), percent(-0.04), percent(-2)) == ("+3.4 %", "+0.0 %", "−2.0 %")
+    assert (signed(3.44), signed(-0.04), signed(-2)) == ("+3.4", "+0.0", "−2.0")
     assert (probability(0.0004), probability(0.05)) == ("<0.001", "0.050")
     assert (interval(-1.25, 3), interval(None, 2)) == ("−1.2 … +3.0", "–")
     assert mean_and_deviation(2.5, 0.123456) == "2.500 ± 0.123"

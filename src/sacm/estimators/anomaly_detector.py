@@ -10,7 +10,7 @@ from sklearn.base import OutlierMixin
 
 from sacm.data.datasets import HELD_OUT, AnomalyData
 from sacm.errors import ArgumentError, DataError
-from sacm.estimators.base import Estimator, like_rows
+from sacm.estimators.base import Estimator
 from sacm.inference.detect import (
     choose_threshold,
     read_rows,
@@ -27,7 +27,7 @@ class AnomalyDetector(OutlierMixin, Estimator):
 
     Data are arrays `[T, C]` or `[T]`, pandas frames, or files. Windows begin every `stride` rows,
     in training and in scoring: every row has a score, with a large stride the mean over fewer
-    windows. Frames are answered with series that have their index.
+    windows. Answers are in the order of the rows.
 
     The signs are scikit-learn's: `predict` gives -1 for an alarm and +1 for other rows,
     `decision_function` is negative for alarms, `fit_predict(X)` is `fit(X).predict(X)`. `alarms`
@@ -80,27 +80,24 @@ class AnomalyDetector(OutlierMixin, Estimator):
         """The score from which a row is an alarm."""
         return threshold_of(self._fitted)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> np.ndarray:
         """-1 for every row that is an alarm, +1 for the others, `[T]`."""
-        return like_rows(np.where(self._scores(X) >= self.threshold_, -1, 1), X, "inlier")
+        return np.where(self.alarms(X), -1, 1)
 
-    def alarms(self, X: Any) -> Any:
+    def alarms(self, X: Any) -> np.ndarray:
         """True for every row that is an alarm, `[T]`."""
-        return like_rows(self._scores(X) >= self.threshold_, X, "alarm")
+        return self.anomaly_scores(X) >= self.threshold_
 
-    def anomaly_scores(self, X: Any) -> Any:
+    def anomaly_scores(self, X: Any) -> np.ndarray:
         """A score for every row, `[T]`; higher is more anomalous."""
-        return like_rows(self._scores(X), X, "score")
-
-    def decision_function(self, X: Any) -> Any:
-        """Threshold minus score `[T]`; 0 or below is an alarm."""
-        return like_rows(self.threshold_ - self._scores(X), X, "decision")
-
-    def evaluate(self, X: Any, labels: Any) -> dict[str, float | None]:
-        """Measures against 0/1 labels `[T]`, the point-adjusted beside those it flatters."""
-        return evaluate_scores(self._scores(X), labels, self.threshold_).measures
-
-    def _scores(self, X: Any) -> np.ndarray:
         rows = read_rows(self._fitted, X)
         warn(rows.notes)
         return row_scores(self.predictor_, rows)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Threshold minus score `[T]`; 0 or below is an alarm."""
+        return self.threshold_ - self.anomaly_scores(X)
+
+    def evaluate(self, X: Any, labels: Any) -> dict[str, float | None]:
+        """Measures against 0/1 labels `[T]`, the point-adjusted beside those it flatters."""
+        return evaluate_scores(self.anomaly_scores(X), labels, self.threshold_).measures

@@ -174,15 +174,6 @@ class Estimator(BaseEstimator):
         return estimator
 
 
-def like_rows(values: np.ndarray, data: Any, name: str) -> Any:
-    """Values `[T]` for the rows of a pandas frame as a series with its index; else as they are."""
-    if not hasattr(data, "iloc") or len(data) != len(values):
-        return values
-    import pandas as pd
-
-    return pd.Series(values, index=data.index, name=name)
-
-
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as JSON can hold them; arrays are lists and paths text."""
 

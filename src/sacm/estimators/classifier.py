@@ -13,8 +13,8 @@ from torch import Tensor
 
 from sacm.data.cases import classification_data
 from sacm.errors import ArgumentError, DataError
-from sacm.estimators.base import Estimator, like_rows
-from sacm.inference.classify import as_array, case_logits, case_probabilities, case_windows
+from sacm.estimators.base import Estimator
+from sacm.inference.classify import as_array, case_logits, case_probabilities
 from sacm.inference.predictor import Predictor, warn
 from sacm.metrics.classification import measure_classes
 from sacm.settings import READING
@@ -23,10 +23,10 @@ from sacm.settings import READING
 class Classifier(ClassifierMixin, Estimator):
     """Finds the class of each case of `[N, C, L]`.
 
-    `X` is an array `[N, C, L]` or `[N, L]` (NaN after the end of shorter cases) or a list of arrays
-    `[C, L_i]`. A fifth of the training cases chooses the epoch; new cases are cut or padded to the
-    longest training case. A frame holds one case of one channel a row; its labels have its index.
-    `strategy="labels"` finds and repairs wrong labels.
+    `X` is an array `[N, C, L]` or `[N, L]` (NaN after the end of shorter cases), a list of arrays
+    `[C, L_i]`, or a frame with one case of one channel a row. A fifth of the training cases chooses
+    the epoch; new cases are cut or padded to the longest training case. `strategy="labels"` finds
+    and repairs wrong labels.
 
     See `Estimator` for the attributes of a fitted one; `classes_` are the labels as given, sorted.
 
@@ -60,10 +60,10 @@ class Classifier(ClassifierMixin, Estimator):
         """Probabilities `[N, K]` in the order of `classes_`."""
         return case_probabilities(self._fitted, _check_cases(X))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> np.ndarray:
         """Labels `[N]`."""
         best = self.predict_proba(X).argmax(axis=1)
-        return like_rows(self.classes_[best], X, "class")
+        return np.asarray(self.classes_[best])
 
     def evaluate(self, X: Any, y: Any) -> dict[str, float | None]:
         """Accuracy, balanced accuracy, macro F1 and negative log-likelihood."""
@@ -72,7 +72,7 @@ class Classifier(ClassifierMixin, Estimator):
         if unknown:
             raise DataError(f"label {unknown[0]!r} is not among the classes that were trained on.")
         codes = np.searchsorted(self.classes_, labels)
-        logits = case_logits(predictor, case_windows(predictor, _check_cases(X), codes))
+        logits = case_logits(predictor, _check_cases(X), codes)
         return measure_classes(logits, torch.from_numpy(codes)).row()
 
     def __sklearn_tags__(self) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from sacm.metrics.catalogue import metric as find_metric
-from sacm.reports.table import is_undefined, percent, signed
+from sacm.reports.table import is_undefined, signed
 
 CELL = ("task", "data", "backbone", "size", "horizon")  # what the runs of a pair share
 TIE_TOLERANCE = 1e-9  # of the larger magnitude: closer values are one value
@@ -122,4 +122,4 @@ def format_gain(value: float | None, metric: str) -> str | None:
     """A gain in percent, or in percentage points for a share; None where it is not defined."""
     if value is None or is_undefined(value):
         return None
-    return f"{signed(value)} pp" if find_metric(metric).share else percent(value)
+    return f"{signed(value)} {'pp' if find_metric(metric).share else '%'}"

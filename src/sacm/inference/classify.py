@@ -98,9 +98,9 @@ def case_windows(predictor: Predictor, X: Any, codes: Array | None = None) -> La
     return LabelledWindows(repaired, lengths, codes, starts=places, scaler=predictor.scaler)
 
 
-def case_logits(predictor: Predictor, windows: LabelledWindows) -> Tensor:
-    """Finite logits `[N, K]` in float64."""
-    batches = WindowBatches(windows, EVALUATION_BATCH)
+def case_logits(predictor: Predictor, X: Any, codes: Array | None = None) -> Tensor:
+    """Finite logits `[N, K]` in float64 of cases as `case_windows` takes them."""
+    batches = WindowBatches(case_windows(predictor, X, codes), EVALUATION_BATCH)
     logits = torch.cat([predictor.run(batch.x) for batch in batches]).double()
     check_finite(logits, "the class of case {} is undecided, for the answer is not finite")
     return logits
@@ -108,9 +108,7 @@ def case_logits(predictor: Predictor, windows: LabelledWindows) -> Tensor:
 
 def case_probabilities(predictor: Predictor, X: Any) -> Array:
     """Probabilities `[N, K]` of cases as `case_windows` takes them."""
-    logits = case_logits(predictor, case_windows(predictor, X))
-    probabilities: Array = logits.softmax(dim=1).numpy()
-    return probabilities
+    return np.asarray(case_logits(predictor, X).softmax(dim=1).numpy())
 
 
 def as_array(X: Any) -> Any:

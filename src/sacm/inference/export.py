@@ -29,8 +29,7 @@ class RawUnits(nn.Module):
     """The network between scaling, repair and un-scaling.
 
     Windows `[B, L, C]` in raw units to forecasts `[B, H, C]` in raw units, probabilities `[B, K]`
-    or anomaly scores `[B, L]`. `names` lists what it takes: windows, calendar features where the
-    network has some, and the place `[B]` of the series where every series has its own scale.
+    or anomaly scores `[B, L]`; a network with a calendar takes its features too.
     """
 
     mean: Tensor
@@ -42,27 +41,17 @@ class RawUnits(nn.Module):
         self.task, self.score = predictor.settings.task, predictor.settings.score
         self.register_buffer("mean", torch.from_numpy(predictor.scaler.mean))
         self.register_buffer("std", torch.from_numpy(predictor.scaler.std))
-        calendar = predictor.shape.calendar_sizes is not None
-        taken = {"window": True, "stamps": calendar, "series": bool(predictor.scaler.series)}
-        self.names = [name for name in taken if taken[name]]
 
-    # Exporters want a parameter for each input that may stand beside the window.
-    def forward(
-        self, window: Tensor, second: Tensor | None = None, third: Tensor | None = None
-    ) -> Tensor:
-        """Answer for raw windows, with what else `names` lists, in its order."""
-        given = [other for other in (second, third) if other is not None]
-        beside = dict(zip(self.names[1:], given, strict=True))
-        mean, std = self.mean, self.std
-        if "series" in beside:
-            mean, std = mean[beside["series"]][:, None], std[beside["series"]][:, None]
-        scaled = self.strategy.inputs((window - mean) / std)
+    def forward(self, window: Tensor, stamps: Tensor | None = None) -> Tensor:
+        """Answer for raw windows and, where the network has a calendar, stamps `[B, L + H, 4]`."""
+        scaled = self.strategy.inputs((window - self.mean) / self.std)
         if self.task == "anomaly":
             assert isinstance(self.network, DetectorNetwork)
             return self.network.anomaly_scores(scaled, score=self.score)
-        stamps = [beside["stamps"]] if "stamps" in beside else []
-        answer: Tensor = self.network(scaled, *stamps)
-        return answer.softmax(dim=1) if self.task == "classification" else answer * std + mean
+        answer: Tensor = self.network(scaled, *(() if stamps is None else (stamps,)))
+        if self.task == "classification":
+            return answer.softmax(dim=1)
+        return answer * self.std + self.mean
 
 
 def export(predictor: Predictor, path: Path, to: str) -> Path:
@@ -82,23 +71,19 @@ def export(predictor: Predictor, path: Path, to: str) -> Path:
     """
     if predictor.shape.covariates is not None:
         raise SACMError("a network with covariates cannot be exported: its input is no window.")
+    if predictor.scaler.series:
+        raise SACMError("every series has its own scale: train with --scaling shared to export.")
     for name in ("onnxscript", "onnxruntime") if to == "onnx" else ():  # one exports, one checks
         if find_spec(name) is None:
             raise ArgumentError(f"export to ONNX needs {name}: pip install 'sacm[export]'.")
     settings, shape, scaler = predictor.settings, predictor.shape, predictor.scaler
     module = RawUnits(predictor).eval()
-    # Two raw windows of noise in the units of the first and the last series.
-    places = np.array([0, max(0, len(scaler.series) - 1)])
     noise = np.random.default_rng(0).normal(size=(2, shape.input_len, shape.channels))
-    units = scaler.of_places(places)
-    examples = {
-        "window": torch.from_numpy(noise * units.std + units.mean).float(),
-        "stamps": torch.zeros(2, shape.input_len + shape.horizon, 4),
-        "series": torch.from_numpy(places),
-    }
-    inputs = tuple(examples[name] for name in module.names)
+    inputs = {"window": torch.from_numpy(scaler.inverse(noise)).float()}
+    if shape.calendar_sizes is not None:
+        inputs["stamps"] = torch.zeros(2, shape.input_len + shape.horizon, 4)
     with torch.inference_mode():
-        expected = module(*inputs).numpy()
+        expected = module(**inputs).numpy()
     try:
         write_atomically(path, lambda file: _write(module, inputs, file, to))
     except Exception as error:  # exporters have a dozen kinds of their own
@@ -114,49 +99,46 @@ def export(predictor: Predictor, path: Path, to: str) -> Path:
         )
     record = {
         "task": settings.task,
-        "inputs": {name: ["batch", *examples[name].shape[1:]] for name in module.names},
+        "inputs": {name: ["batch", *x.shape[1:]] for name, x in inputs.items()},
         "output": {_OUTPUTS[settings.task]: ["batch", *expected.shape[1:]]},
         "channels": shape.columns,
         "frequency": shape.frequency,
         "classes": list(shape.classes),
-        "series": list(scaler.series),  # the input `series` is a place in this list
         "threshold": predictor.threshold,
-        "example": {"window": inputs[0][0].tolist(), "answer": expected[0].tolist()},
+        "example": {"window": inputs["window"][0].tolist(), "answer": expected[0].tolist()},
     }
     described = path.with_name(f"{path.name}.json")
     write_json(described, record)
     return described
 
 
-def answer_of(path: Path, to: str, inputs: tuple[Tensor, ...]) -> Array:
+def answer_of(path: Path, to: str, inputs: dict[str, Tensor]) -> Array:
     """Answers of the exported file to `inputs`."""
     answer: Array
     if to == "torch":
         with torch.inference_mode():
-            answer = torch.export.load(path).module()(*inputs).numpy()
+            answer = torch.export.load(path).module()(*inputs.values()).numpy()
         return answer
     from onnxruntime import InferenceSession
 
     session = InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    names = [each.name for each in session.get_inputs()]
-    answer = session.run(None, {n: x.numpy() for n, x in zip(names, inputs, strict=True)})[0]
+    answer = session.run(None, {name: x.numpy() for name, x in inputs.items()})[0]
     return answer
 
 
-def _write(module: RawUnits, inputs: tuple[Tensor, ...], path: Path, to: str) -> None:
+def _write(module: RawUnits, inputs: dict[str, Tensor], path: Path, to: str) -> None:
     """Export for batches of any size."""
     batch = torch.export.Dim("batch", min=1, max=4096)
-    sizes: Any = {"dynamic_shapes": tuple({0: batch} for _ in inputs)}
+    given, sizes = tuple(inputs.values()), {"dynamic_shapes": tuple({0: batch} for _ in inputs)}
     # Exporters give advice to their developers, and name optional packages that are missing.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if to == "torch":
             with path.open("wb") as file:  # the name of a temporary file is no .pt2
-                torch.export.save(torch.export.export(module, inputs, **sizes), file)
+                torch.export.save(torch.export.export(module, given, **sizes), file)
             return
-        named: Any = {"input_names": module.names, "output_names": [_OUTPUTS[str(module.task)]]}
-        program: Any = torch.onnx.export(
-            module, inputs, dynamo=True, verbose=False, **named, **sizes
-        )
+        named: Any = {"input_names": [*inputs], "output_names": [_OUTPUTS[str(module.task)]]}
+        named |= {"dynamo": True, "verbose": False, **sizes}
+        program: Any = torch.onnx.export(module, given, **named)
         program.save(str(path), external_data=False)

@@ -143,9 +143,7 @@ def prepare_evaluation(
     Data without a test part are tested on all of their windows.
     """
     shape = predictor.shape
-    data = source if isinstance(source, ForecastingData) else read_history(predictor, source)
-    data = _choose_columns(data, shape.columns)
-    check_roles(data, roles_of(predictor.settings.covariates()))
+    data = read_history(predictor, source)
     prepared = predictor.strategy.prepare(data, window=shape.input_len).data
     if not len(prepared.splits.test):
         rows = range(len(prepared.values))
@@ -194,14 +192,21 @@ def read_series(
 
 def read_history(predictor: Predictor, source: Any) -> ForecastingData:
     """Read data to forecast from, with the columns and the time step that were trained on."""
+    shape = predictor.shape
     if is_array(source):
-        return _from_array(predictor, source)
-    from sacm.data.forecasting import ALL_ROWS
+        data = _from_array(predictor, source)
+    else:
+        from sacm.data.forecasting import ALL_ROWS
 
-    options = {**predictor.settings.reading(), "split": ALL_ROWS}
-    data = read_series(source, options, trained=predictor.shape.columns)
-    data = _choose_columns(data, predictor.shape.columns)
-    frequency = predictor.shape.frequency
+        options = {**predictor.settings.reading(), "split": ALL_ROWS}
+        data = read_series(source, options, trained=shape.columns)
+        nameless = data.form is not None and data.form.kind in ("array", "tensor")
+        if shape.columns is not None and not nameless and shape.columns != data.columns:
+            if not set(shape.columns) <= set(data.columns):
+                check_trained_columns(data.name, data.columns, shape.columns)
+            data = data.take([data.columns.index(name) for name in shape.columns])
+    check_roles(data, roles_of(predictor.settings.covariates()))
+    frequency = shape.frequency
     if data.timestamps is None or frequency in (None, data.frequency):
         return data
     import pandas as pd
@@ -219,36 +224,23 @@ def read_history(predictor: Predictor, source: Any) -> ForecastingData:
 
 def _from_array(predictor: Predictor, rows: Any) -> ForecastingData:
     """Rows `[T, C]` or `[T]`, or windows `[B, L, C]` as a series each; no pandas is needed."""
-    if rows.ndim not in (1, 2, 3) or not len(rows):
+    values, segments = as_tensor(rows).cpu().numpy(), tuple[Segment, ...]()
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim not in (2, 3) or not len(values):
         raise ArgumentError(
             f"rows must be [T, C] or [T], windows [B, L, C]; got {list(rows.shape)}."
         )
-    if predictor.settings.covariates():
-        raise ArgumentError(
-            "the network was trained with covariates: give the data as a table that has them."
-        )
-    values, segments = as_tensor(rows).cpu().numpy(), tuple[Segment, ...]()
-    if rows.ndim == 3:
-        starts = range(0, rows.shape[0] * rows.shape[1], rows.shape[1])
-        named = enumerate(starts, start=1)
-        segments = tuple(Segment(f"window {n}", at, at + rows.shape[1]) for n, at in named)
-    values = values.reshape(-1, values.shape[-1] if rows.ndim > 1 else 1)
-    columns = predictor.shape.columns
-    if columns is None or len(columns) != values.shape[1]:
+    if values.ndim == 3:
+        count, length, channels = values.shape
+        names = [f"window {place + 1}" for place in range(count)]
+        segments = tuple(Segment(n, k * length, (k + 1) * length) for k, n in enumerate(names))
+        values = values.reshape(-1, channels)
+    columns = predictor.shape.columns or ()
+    if len(columns) != values.shape[1]:
         columns = tuple(map(str, range(values.shape[1])))
     splits = Splits(range(len(values)), range(0), range(0))
     form = Form("array" if isinstance(rows, np.ndarray) else "tensor", flat=rows.ndim == 1)
     return ForecastingData("data", values, columns, splits, segments=segments, form=form)
-
-
-def _choose_columns(data: ForecastingData, columns: Sequence[str] | None) -> ForecastingData:
-    """The channels that were trained on, in their order; all where either have no names."""
-    nameless = data.form is not None and data.form.kind in ("array", "tensor")
-    if columns is None or nameless or tuple(columns) == data.columns:
-        return data
-    if not set(columns) <= set(data.columns):
-        check_trained_columns(data.name, data.columns, columns)
-    return data.take([data.columns.index(name) for name in columns])
 
 
 def forecast_data(
@@ -298,9 +290,8 @@ def _bound_levels(
     for coverage in intervals:
         if not 0 < coverage < 1:
             raise ArgumentError(f"coverage must be between 0 and 1, got {coverage:g}.")
-        name = f"{100 * coverage:g}"
-        levels[f"lower_{name}"] = (1 - coverage) / 2
-        levels[f"upper_{name}"] = (1 + coverage) / 2
+        levels[f"lower_{100 * coverage:g}"] = (1 - coverage) / 2
+        levels[f"upper_{100 * coverage:g}"] = (1 + coverage) / 2
     levels |= {f"q{100 * level:g}": level for level in quantiles}
     if levels and predictor.errors is None:
         raise ArgumentError("this run has no calibration for intervals: train it again.")
@@ -375,9 +366,9 @@ def _run(
 
     Steps beyond those of the training are forecast from the forecasts before them.
     """
-    shape, rows, roles = predictor.shape, start.rows, roles_of(predictor.settings.covariates())
+    shape, rows = predictor.shape, start.rows
     length, trained = shape.input_len, shape.horizon
-    if horizon > trained and any(roles.values()):
+    if horizon > trained and data.covariates is not None:
         raise ArgumentError(
             f"a network with covariates forecasts at most the {trained} steps that it was "
             "trained for: train with a longer horizon (--horizon)."
@@ -395,8 +386,7 @@ def _run(
             )
         stamps = [stamp_features(each) for each in np.concatenate([past, times], axis=1)]
         beside.append(as_tensor(np.stack(stamps)))
-    check_roles(data, roles)
-    if any(roles.values()):
+    if data.covariates is not None:
         later = [None] * len(rows) if times is None else list(times)
         windows = [
             window_ahead(data, name, rows=rows[name], times=ahead, horizon=steps)

@@ -140,18 +140,8 @@ class Predictor:
         options = {"horizon": horizon, "max_repaired": max_repaired}
         return self._ask("predict", data, intervals=intervals, quantiles=quantiles, **options)
 
-    def tabulate(
-        self,
-        data: Any,
-        *,
-        intervals: Sequence[float] = (),
-        quantiles: Sequence[float] = (),
-        horizon: int | None = None,
-        max_repaired: float = MAX_REPAIRED,
-    ) -> Answer:
-        """Predict as `predict`, but always as a pandas frame, with notes on the data."""
-        bounds = {"intervals": intervals, "quantiles": quantiles}
-        options = {**bounds, "horizon": horizon, "max_repaired": max_repaired}
+    def tabulate(self, data: Any, **options: Any) -> Answer:
+        """Predict, with the options of `predict`, as a pandas frame with notes on the data."""
         answer: Answer = self._ask("tabulate", data, **options)
         return answer
 
@@ -181,8 +171,8 @@ class Predictor:
 
         task = self.settings.task
         if task != "forecasting":
-            for name in ("intervals", "quantiles", "horizon"):
-                if options.get(name):
+            for name, value in options.items():
+                if value and name != "max_repaired":
                     raise ArgumentError(f"{name}: {task} has no use for it.")
             options = {}
         if isinstance(data, str) and not names_file(data):
@@ -224,10 +214,8 @@ class Predictor:
     def check_channels(self, channels: int, name: str) -> None:
         """Refuse data with another number of channels than the training data."""
         if channels != self.shape.channels:
-            raise ArgumentError(
-                f"the network was trained on {self.shape.channels} channels but {name} has "
-                f"{channels}."
-            )
+            trained = f"the network was trained on {self.shape.channels} channels"
+            raise ArgumentError(f"{trained} but {name} has {channels}.")
 
 
 def warn(notes: Iterable[str]) -> None:

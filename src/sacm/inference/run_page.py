@@ -15,7 +15,7 @@ from sacm.reports.figures import alarm_figure, count_figure, forecast_figure, tr
 from sacm.reports.page import embed_figure, folded, page, paragraph
 from sacm.reports.table import Table, record_table
 from sacm.tasks import get_task
-from sacm.tasks.calibration import COVERAGES, ErrorQuantiles
+from sacm.tasks.calibration import COVERAGES
 from sacm.training import Run
 
 if TYPE_CHECKING:
@@ -76,7 +76,6 @@ def run_page(run: Run) -> str:
     sections = {
         **_prediction(run),
         **_results(run),
-        "Intervals": _intervals(run),
         "Candidates": [_table(headings, rows, kind="sortable")] if rows else [],
         "What was found and repaired": _repairs(run),
         "Details": _details(run),
@@ -152,20 +151,6 @@ def _results(run: Run) -> dict[str, list[str]]:
     return {"Results" if task != "forecasting" else "Errors by channel and by step": parts}
 
 
-def _intervals(run: Run) -> list[str]:
-    """What intervals should enclose and what they did."""
-    if run.calibration is None or run.settings.task != "forecasting":
-        return []
-    errors = ErrorQuantiles.from_record(run.calibration)
-    rows = [(f"{share:.0%}", f"{value:.1%}") for share, value in errors.measured.items()]
-    said = (
-        "Conformal intervals, for each step and channel. Measured on the later half of the windows "
-        f"and calibrated on the earlier half; forecasts use all of them ({errors.source})."
-    )
-    table = _table(("should enclose", "enclosed"), rows)
-    return [table, paragraph(said, note=True)] if rows else []
-
-
 def _repairs(run: Run) -> list[str]:
     """What was found broken in the training data, and what the strategy made of it."""
     path = run.folder / "quality.json"
@@ -176,9 +161,10 @@ def _repairs(run: Run) -> list[str]:
     broken = {name: kinds for name, kinds in quality["shares"].items() if sum(kinds.values())}
     if not broken:
         return [*parts, paragraph("Nothing broken was found in the data.")]
-    suspect = quality.get("suspect_share", 0)
-    verdict = f"{quality['share']:.2%} of the values in {quality['rows']:,} rows are broken"
-    verdict += f", {suspect:.2%} are unusual and may be real." if suspect else "."
+    verdict = (
+        f"{quality['share']:.2%} of the values in {quality['rows']:,} rows are broken, "
+        f"{quality.get('suspect_share', 0):.2%} are unusual and may be real."
+    )
     rows = [
         (name, *(f"{share:.2%}" if share else "" for share in kinds.values()))
         for name, kinds in broken.items()

@@ -158,9 +158,8 @@ def _panels(columns: Sequence[str], *, height: float = 1.6) -> tuple[Figure, dic
 
 def _label_below(panels: Mapping[str, Axes], where: np.ndarray[Any, Any]) -> None:
     """Times or rows below the last of the panels that share them."""
-    *others, _ = panels.values()
+    *_, last = panels.values()
     for axes in panels.values():
         date_axis(axes, np.issubdtype(where.dtype, np.datetime64))
         axes.label_outer()
-    for axes in others:
-        axes.xaxis.get_offset_text().set_visible(False)
+        axes.xaxis.get_offset_text().set_visible(axes is last)

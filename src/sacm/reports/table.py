@@ -67,15 +67,11 @@ class Table:
 
     def plain(self) -> str:
         """Text in columns that line up."""
-        lines = [self.headings, *self.cells]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-
-        def aligned(cells: Sequence[str]) -> str:
-            pairs = enumerate(zip(cells, widths, strict=True))
-            shown = (c.ljust(w) if at < self.words else c.rjust(w) for at, (c, w) in pairs)
-            return "  ".join(shown).rstrip()
-
-        return "\n".join(map(aligned, lines))
+        columns = []
+        for at, column in enumerate(zip(self.headings, *self.cells, strict=True)):
+            width = max(map(len, column))
+            columns.append([c.ljust(width) if at < self.words else c.rjust(width) for c in column])
+        return "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
 
     def latex(self) -> str:
         """A `table` environment that needs the package booktabs."""
@@ -149,11 +145,6 @@ def number(value: Any, *, digits: int = 4) -> str:
 def signed(value: float) -> str:
     """A change with its sign and one decimal: `+3.4`."""
     return _minus(f"{round(float(value), 1) + 0.0:+.1f}")
-
-
-def percent(value: float) -> str:
-    """A relative change: `+3.4 %`."""
-    return f"{signed(value)} %"
 
 
 def probability(value: float) -> str:
