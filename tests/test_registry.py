@@ -150,7 +150,7 @@ def test_a_plugin_that_fails_is_one_warning_and_the_rest_works(tmp_path: Path) -
     done = with_plugin(tmp_path, "import nothing_of_that_name\n")
     first, second, *rest = done.stdout.splitlines()
     assert first == (
-        "SACMWarning the plug-in lucky (lucky_plugin) could not be loaded and is left out: "
+        "SACMWarning the plug-in lucky_plugin could not be loaded and is left out: "
         "ModuleNotFoundError: No module named 'nothing_of_that_name'."
     )
     assert second == "False"

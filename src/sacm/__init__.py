@@ -25,7 +25,6 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers
     from sacm.core.config import SACMConfig
     from sacm.core.dropout import adaptive_dropout as adaptive_dropout
     from sacm.core.mapper import RateMapper as RateMapper
-    from sacm.core.scorer import ScorerOutput as ScorerOutput
     from sacm.core.scorer import SpectralScorer as SpectralScorer
     from sacm.core.scorer import score_windows as score_windows
     from sacm.estimators import AnomalyDetector, Classifier, Forecaster
@@ -33,7 +32,6 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers
     from sacm.inject.attach import attach, detach
     from sacm.inject.attach import strip_state_dict as strip_state_dict
     from sacm.inject.modulator import CapacityModulator as CapacityModulator
-    from sacm.inject.sites import Site as Site
     from sacm.inject.sites import SiteLayout as SiteLayout
     from sacm.quality.guard import Guard
     from sacm.quality.inspect import inspect
@@ -48,12 +46,12 @@ _MEMBERS = {
     "core.config": ("SACMConfig",),
     "core.dropout": ("adaptive_dropout",),
     "core.mapper": ("RateMapper",),
-    "core.scorer": ("ScorerOutput", "SpectralScorer", "score_windows"),
+    "core.scorer": ("SpectralScorer", "score_windows"),
     "estimators": ("AnomalyDetector", "Classifier", "Forecaster"),
     "inference": ("Predictor",),
     "inject.attach": ("attach", "detach", "strip_state_dict"),
     "inject.modulator": ("CapacityModulator",),
-    "inject.sites": ("Site", "SiteLayout"),
+    "inject.sites": ("SiteLayout",),
     "quality.guard": ("Guard",),
     "quality.inspect": ("inspect",),
     "quality.protect": ("protect", "unprotect"),

@@ -1,7 +1,5 @@
 """`python -m sacm`: the command line, where the command itself is not on the path."""
 
-from __future__ import annotations
-
 from sacm.cli.main import main
 
 if __name__ == "__main__":

@@ -61,11 +61,8 @@ def _reason_not_written(error: Exception, folder: Path) -> str | None:
     """Say why a file could not be written; None if the error is about something else."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    # safetensors and torch have errors of their own for a full disk
-    number = re.search(r"\(os error (\d+)\)", str(error))
-    if number is not None:
-        return os.strerror(int(number[1]))
-    full = "inline_container" in str(error) or shutil.disk_usage(folder).free < NO_ROOM
+    own = re.search(r"os error|inline_container", str(error))  # of safetensors and torch
+    full = own or shutil.disk_usage(folder).free < NO_ROOM
     return "the disk may be full" if full else None
 
 

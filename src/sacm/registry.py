@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from sacm.errors import ArgumentError, SACMWarning, did_you_mean
 
@@ -107,12 +107,11 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> T:
         """Return what a name stands for; what was registered as text is imported."""
-        value: Any = self.entry(name).value
+        value = self.entry(name).value
         if isinstance(value, str):
             module, _, attribute = value.partition(":")
             value = getattr(import_module(module), attribute)
-        found: T = value
-        return found
+        return cast(T, value)
 
     def find(self, name: str) -> T | None:
         """Return what a name stands for; None if it is not registered."""
@@ -157,14 +156,9 @@ def load_plugins() -> None:
             try:
                 point.load()
             except Exception as error:  # whatever is wrong with it, everything else goes on working
-                package = point.value if point.dist is None else point.dist.name
-                reason = " ".join(str(error).split()).rstrip(".") or "no reason given"
-                warnings.warn(
-                    f"the plug-in {package} ({point.value}) could not be loaded and is left out: "
-                    f"{type(error).__name__}: {reason}.",
-                    SACMWarning,
-                    stacklevel=2,
-                )
+                reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+                text = f"the plug-in {point.value} could not be loaded and is left out: {reason}."
+                warnings.warn(text, SACMWarning, stacklevel=2)
 
 
 @contextmanager

@@ -1,8 +1,7 @@
-"""The settings of a run, each declared once.
+"""The settings of a run, each declared once: default, limits, help text and option.
 
-A field's default, limits, help text and option name stand here and nowhere else: the command line,
-the estimators, configuration files and the "repeat this" line of reports are made from them.
-Importing this file is cheap (no torch), so that `sacm train --help` is quick.
+The command line and the estimators are made from them. Importing this file is cheap (no torch), so
+that `sacm train --help` is quick.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import csv
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
 
@@ -25,8 +24,8 @@ _LONGEST_NAME = 160  # bytes of a data set's name in that of a run; file systems
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 AUTO = "auto"  # as backbone: candidates compete, the best of them or their mean becomes the run
 
-Selection = Literal["mae", "mse", "accuracy", "loss"]
 Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
+Selection = Literal["mae", "mse", "accuracy", "loss"]
 
 
 def setting(
@@ -51,8 +50,6 @@ def _seconds(value: Any) -> Any:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", text)
     if match is None:
         return None if text == "none" else value
-    if not float(match[1]):
-        raise ValueError("must be more than 0 seconds")
     return float(match[1]) * _SECONDS[match[2] or ""]
 
 
@@ -134,23 +131,11 @@ class ReadOptions(BaseModel):
 
     def reading(self) -> dict[str, Any]:
         """The options for reading that were given, by name."""
-        return self._given(READING)
-
-    def _given(self, names: Iterable[str]) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return self.model_dump(include={*READING}, exclude_none=True)
 
 
 READING = tuple(ReadOptions.model_fields)
-_USE = ("target", "split", "scaling", "category")  # not of the table
-TABLE_READING = tuple(name for name in READING if name not in _USE)
-
-
-def _covariate(help: str) -> Any:
-    """Declare one option for covariates; None, the default, means: there are none."""
-    return setting(None, help, panel="Covariates of a forecast")
-
-
-COVARIATES = ("past", "future")
+COVARIATES, _COVARIATES = ("past", "future"), "Covariates of a forecast"
 
 
 class RunSettings(ReadOptions):
@@ -163,20 +148,14 @@ class RunSettings(ReadOptions):
         {'past': ('load',)}
     """
 
-    past: Names | None = _covariate("Columns that are inputs only and are not forecast.")
-    future: Names | None = _covariate("Columns known ahead: rows after the last value hold them.")
+    past: Names | None = setting(None, "Inputs that are not forecast.", panel=_COVARIATES)
+    future: Names | None = setting(None, "Inputs that are known ahead.", panel=_COVARIATES)
     task: TaskName = setting(..., "forecasting, classification or anomaly.")
     data: str = setting(..., "A name from `sacm data list`, or a file of your own.")
-    backbone: str | None = setting(
-        None, "See `sacm backbones`. Default: candidates compete on your series; else by task."
-    )
-    time_limit: Seconds = setting(
-        None, "60 (seconds), 10m, 1h, none. Default: 60 where candidates compete.", flag="--time"
-    )
+    backbone: str | None = setting(None, "See `sacm backbones`. Default: candidates compete.")
+    time_limit: Seconds = setting(None, "60 (seconds), 10m, 1h or none.", flag="--time", gt=0)
     size: Size = setting("paper", "paper or small.")
-    strategy: str | None = setting(
-        None, "See `sacm strategies`; such as guard+sacm. Default: guard to forecast, else raw."
-    )
+    strategy: str | None = setting(None, "See `sacm strategies`, such as guard+sacm.")
     seed: int = setting(42, "Seed of weights, order of the data and masks.", ge=0)
     input_len: int | None = setting(None, "Steps in. Default: two seasons; anomaly 100.", ge=1)
     horizon: int | None = setting(None, "Steps to forecast. Default: a season.", ge=1)
@@ -188,9 +167,7 @@ class RunSettings(ReadOptions):
     gradient_clip: float = setting(0.0, "Largest norm of a step's gradients; 0: any.", ge=0)
     stride: int = setting(1, "Rows between two training windows; of anomaly, all windows.", ge=1)
     validation_stride: int = setting(1, "Forecasting: rows between two validation windows.", ge=1)
-    select: Selection | None = setting(
-        None, "What chooses the epoch: mae (default), mse; classification: accuracy, loss."
-    )
+    select: Selection | None = setting(None, "Chooses the epoch: mae, mse, accuracy or loss.")
     score: ScoreKind = setting("native", "Anomaly score: native or reconstruction.")
     train_fraction: float = setting(1.0, "Forecasting: share of training windows.", gt=0, le=1)
     contamination: str = setting("", "Break training data first: mix(0.3); `sacm corrupt --list`.")
@@ -204,11 +181,11 @@ class RunSettings(ReadOptions):
 
     def reading(self) -> dict[str, Any]:
         """The options for reading that were given, by name, with columns that are covariates."""
-        return self._given((*READING, *COVARIATES))
+        return self.model_dump(include={*READING, *COVARIATES}, exclude_none=True)
 
     def covariates(self) -> dict[str, Any]:
         """The covariates that were asked for, by name."""
-        return self._given(COVARIATES)
+        return self.model_dump(include={*COVARIATES}, exclude_none=True)
 
 
 # The settings that are always part of a run's identity. The others are only where they are not at
@@ -239,10 +216,9 @@ class ResolvedSettings(RunSettings):
         """Name the run: readable parts, then a hash of its identity and of its data's."""
         record = json.dumps({**self.identity(), "fingerprint": fingerprint}, sort_keys=True)
         digest = hashlib.sha256(record.encode()).hexdigest()[:10]
-        data = PurePath(self.data).name
-        if PurePath(self.data).suffix in _FILE_SUFFIXES:
-            data = PurePath(self.data).stem
-        data = data.encode()[:_LONGEST_NAME].decode(errors="ignore")
+        path = PurePath(self.data)
+        name = path.stem if path.suffix in _FILE_SUFFIXES else path.name
+        data = name.encode()[:_LONGEST_NAME].decode(errors="ignore")
         strategy = "".join(c if c.isalnum() else "-" for c in self.strategy).strip("-")
         return "_".join([data, self.backbone, strategy, f"seed{self.seed}", digest])
 

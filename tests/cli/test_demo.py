@@ -32,6 +32,6 @@ def test_what_the_demo_refuses(sacm: Command):
     Path("taken").write_text("", encoding="utf-8")
     done = sacm("demo", "--folder", "taken/inside")
     assert done.code == 2
-    assert "taken/inside/runs cannot be made: Not a directory" in done.err
+    assert "taken/inside cannot be made: Not a directory" in done.err
     assert sacm("demo", "--epochs", 0).code == 2
     assert "use method or sensors" in sacm("demo", "--only", "all").err

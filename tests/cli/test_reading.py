@@ -98,8 +98,8 @@ def test_only_the_target_counts_in_errors(run: Run) -> None:
 
 
 def test_every_command_that_reads_a_table_has_the_options() -> None:
-    from sacm.cli.compare import compare
     from sacm.cli.quality import quality, score
+    from sacm.cli.train import compare
     from sacm.cli.train import train as train_command
     from sacm.cli.use import backtest, evaluate, predict
 

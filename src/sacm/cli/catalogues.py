@@ -11,9 +11,8 @@ from sacm.cli.options import AsJson
 from sacm.cli.output import note, show_json, show_table, show_texts
 
 _LEGEND = (
-    "Trainable parameters at size=paper and size=small with 7 channels, 96 steps (anomaly: 100), "
-    "horizon 96, 5 classes; dropout sites; cost of a training step at size=paper, batch 32, one "
-    "CPU core: light below 0.3 s, medium below 1 s, heavy below 5 s, very heavy above."
+    "Parameters in both sizes with 7 channels, 96 steps, horizon 96, 5 classes; cost of a training "
+    "step (paper, batch 32, one core): light < 0.3 s, medium < 1 s, heavy < 5 s, very heavy."
 )
 _Task = Annotated[str | None, typer.Option(help="forecasting, classification or anomaly.")]
 
@@ -56,22 +55,20 @@ def strategies(as_json: AsJson = False) -> None:
 
     described = [describe(name) for name in names()]
     if as_json:
-        parts = {"scorers": scorers.names(), "mappers": mappers.names()}
         records = [
             {**each._asdict(), "options": [option._asdict() for option in each.options]}
             for each in described
         ]
+        parts = {"scorers": scorers.names(), "mappers": mappers.names()}
         show_json({"strategies": records, **parts})
         return
-    for strategy in described:
-        typer.echo(f"{strategy.name}: {strategy.summary}")
+    for each in described:
+        typer.echo(f"{each.name}: {each.summary}")
         rows = [
             (o.name, "(needed)" if o.required else spell_value(o.default), o.kind, o.help)
-            for o in strategy.options
+            for o in each.options
         ]
         if rows:
             show_texts(("option", "default", "takes", "meaning"), rows)
-        else:
-            typer.echo()
     typer.echo(f"Scorers: {', '.join(scorers.names())}. Mappers: {', '.join(mappers.names())}.")
     typer.echo("Options go in brackets, strategies combine with +: guard+sacm(p_max=0.3).")

@@ -1,9 +1,7 @@
 """`sacm`: the command line. Nothing heavy is imported before a command runs.
 
-A command is a function, or a `typer.Typer` with commands of its own, registered by where it is. A
-plug-in adds its own in the same way:
-
-COMMANDS.register("mine", group=RESEARCH, help="What it does.")("my_package.commands:mine")
+A command is a function or a `typer.Typer`, registered by where it is; a plug-in does the same:
+COMMANDS.register("mine", group="For research", help="What it does.")("my_package.commands:mine")
 """
 
 from __future__ import annotations
@@ -19,14 +17,13 @@ from typer.core import TyperCommand, TyperGroup
 from sacm.errors import RunError, SACMError, SACMWarning
 from sacm.registry import COMMANDS
 
-ANALYSIS, OPERATION = "With a table of your own", "In operation"
-RESEARCH = "For research"
-GROUPS = (ANALYSIS, OPERATION, RESEARCH)
+GROUPS = ("With a table of your own", "In operation", "For research")
+ANALYSIS, OPERATION, RESEARCH = GROUPS
 _FIRST_OPTIONS = 6  # that the help of a command shows before headings
 _INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
 
 for _group, _place, _help in (
-    (ANALYSIS, "compare:demo", "Compare raw training with SACM and with the guard."),
+    (ANALYSIS, "train:demo", "Compare raw training with SACM and with the guard."),
     (ANALYSIS, "quality:quality", "Find broken values in a table, or wrong labels."),
     (ANALYSIS, "quality:rules", "Write a file of rules for the guard, to edit."),
     (ANALYSIS, "train:train", "Train a network, test it, and keep the run."),
@@ -36,8 +33,8 @@ for _group, _place, _help in (
     (OPERATION, "runs:runs", "List, show, report and remove runs."),
     (OPERATION, "use:backtest", "Forecast the past from several origins."),
     (OPERATION, "use:export", "Write the network of a run for other programs."),
-    (RESEARCH, "compare:compare", "Compare strategies on the same seeds."),
-    (RESEARCH, "compare:tune", "Search settings by validation results."),
+    (RESEARCH, "train:compare", "Compare strategies on the same seeds."),
+    (RESEARCH, "train:tune", "Search settings by validation results."),
     (RESEARCH, "catalogues:backbones", "List the networks."),
     (RESEARCH, "catalogues:strategies", "List the strategies."),
 ):
@@ -94,9 +91,7 @@ def show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-_Version = typer.Option(
-    "--version", help="Print the version.", callback=show_version, is_eager=True
-)
+_Version = typer.Option("--version", callback=show_version, is_eager=True, help="The version.")
 
 
 @app.callback()

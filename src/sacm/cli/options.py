@@ -24,11 +24,8 @@ RunName = Annotated[Path, Argument(metavar="RUN", help="A folder, its first lett
 RunData = Annotated[str | None, Option(help="A file or data set. Default: the run's own.")]
 Runs = Annotated[Path, Option(help="Folder that holds the runs.")]
 RulesFile = Annotated[Path | None, Option("--rules", help="Rules for the guard: see `sacm rules`.")]
-KeepFile = Annotated[
-    Path | None, Option("--keep", help="Events to leave as measured: a --flags file with its keep.")
-]
+KeepFile = Annotated[Path | None, Option("--keep", help="A --flags file with its keep filled in.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON for a program to read.")]
-ConfigFile = Annotated[Path | None, Option(help="Settings: a YAML file, or config.json of a run.")]
 # Settings that the help shows first, in this order; the others have headings.
 _FIRST = ("data", "horizon", "time_limit", "backbone", "strategy", "epochs", "seed")
 _HardwareOption = functools.partial(Option, rich_help_panel="Hardware and logs")
@@ -41,13 +38,10 @@ def takes(
     options: Sequence[inspect.Parameter] = (),
     lead: Sequence[str] = (),
 ) -> Callable[[Command], Any]:
-    """Decorate a command so that the parameters of a function are options of the command.
+    """Decorate a command so that the parameters of `make`, or `options`, are options of it.
 
-    Args:
-        make: Called with the values of the options.
-        into: The parameter of the command that receives what `make` returns.
-        options: The options. Default: the parameters of `make`.
-        lead: Options that the help shows before all others, in this order.
+    The command's parameter `into` receives what `make` returns for their values. The help shows
+    the options `lead` before all others, in this order.
     """
     options = options or list(inspect.signature(make, eval_str=True).parameters.values())
 
@@ -73,20 +67,14 @@ def takes(
 def takes_settings(
     *, without: Sequence[str] = (), lead: Sequence[str] = _FIRST
 ) -> Callable[[Command], Any]:
-    """Decorate a command so that it takes the task and an option for every setting.
+    """Decorate a command so that its `asked` receives the settings that the user gave, by name.
 
-    The command's parameter `asked` receives what the user gave, by setting: the options, over the
-    values of the file that `--config` names.
-
-    Args:
-        without: Settings that the command has no option for.
-        lead: Options that the help shows before all others, in this order.
+    `without` are settings that the command has no option for; `lead` is as for `takes`.
     """
     alone = "time_limit" in without  # then --time can only mean the column
     fields = [name for name in RunSettings.model_fields if name not in without]
     options = [_option(name, time_flag=alone) for name in fields]
-    files = {"rules": RulesFile, "keep": KeepFile, "config": ConfigFile}
-    options += [_parameter(name, annotation) for name, annotation in files.items()]
+    options += [_parameter("rules", RulesFile), _parameter("keep", KeepFile)]
     return takes(_merge, into="asked", options=options, lead=lead)
 
 
@@ -97,15 +85,12 @@ def takes_reading(*, without: Sequence[str] = ()) -> Callable[[Command], Any]:
 
 
 def takes_run(command: Command) -> Any:
-    """Decorate a command so that its `loaded` receives a finished run and its network.
-
-    It takes a run, options for reading data, and rules.
-    """
+    """Decorate a command so that its `loaded` receives a finished run and its network."""
     from sacm.cli.runs import load_predictor
 
     # How a run reads its channels is part of its network.
     fixed = ("target", "columns", "split", "scaling")
-    options = [_parameter("run", RunName).replace(default=inspect.Parameter.empty)]
+    options = [_parameter("run", RunName, required=True)]
     options += [_option(name, time_flag=True) for name in READING if name not in fixed]
     options += [_parameter("rules", RulesFile), _parameter("keep", KeepFile)]
     return takes(load_predictor, into="loaded", options=options)(command)
@@ -118,10 +103,10 @@ def check_reading(**given: Any) -> dict[str, Any]:
     return RunSettings.of({"task": "forecasting", "data": "-", **named}).reading()
 
 
-def _parameter(name: str, annotation: Any) -> inspect.Parameter:
+def _parameter(name: str, annotation: Any, *, required: bool = False) -> inspect.Parameter:
     """A parameter that is None where the user does not name it."""
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, kind, default=None, annotation=annotation)
+    kind, default = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty if required else None
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
 def _option(name: str, *, time_flag: bool) -> inspect.Parameter:
@@ -129,7 +114,7 @@ def _option(name: str, *, time_flag: bool) -> inspect.Parameter:
     field = RunSettings.model_fields[name]
     if name == "task":
         argument = Argument(metavar="TASK", help=field.description)
-        return _parameter(name, Annotated[str | None, argument])
+        return _parameter(name, Annotated[str, argument], required=True)
     extra: Any = field.json_schema_extra
     hidden = field.default in (None, False, {}) or field.is_required()
     option = Option(
@@ -143,41 +128,22 @@ def _option(name: str, *, time_flag: bool) -> inspect.Parameter:
     kinds = {bool, int, float} & {field.annotation, *get_args(field.annotation)}
     plain: Any = list[str] if name == "overrides" else kinds.pop() if kinds else str
     plain = str if name in ("time_limit", "minimum") else plain
-    return _parameter(name, Annotated[plain | None, option])
+    annotation = plain if field.is_required() else plain | None
+    return _parameter(name, Annotated[annotation, option], required=field.is_required())
 
 
-def _merge(
-    rules: Path | None, keep: Path | None, config: Path | None, **given: Any
-) -> dict[str, Any]:
-    """The settings that were named: options over those of a file."""
-    named = {name: value for name, value in given.items() if value is not None}
-    if "time_limit" in named and not is_duration(named["time_limit"]):
-        named["time"] = named.pop("time_limit")  # --time date names the column, as elsewhere
-    pairs = named.pop("overrides", None)
-    asked = {**(read_config(config) if config else {}), **named}
-    for name, what in (("task", "argument 'TASK'"), ("data", "option '--data'")):
-        if name not in asked:
-            raise ArgumentError(f"Missing {what}: name it, or a file of settings with --config.")
-    if pairs is not None:
-        asked["overrides"] = asked.get("overrides", {}) | parse_overrides(pairs, asked)
+def _merge(rules: Path | None, keep: Path | None, **given: Any) -> dict[str, Any]:
+    """The settings that were named."""
+    asked = {name: value for name, value in given.items() if value is not None}
+    if "time_limit" in asked and not is_duration(asked["time_limit"]):
+        asked["time"] = asked.pop("time_limit")  # --time date names the column, as elsewhere
+    if "overrides" in asked:
+        asked["overrides"] = parse_overrides(asked.pop("overrides"), asked)
     if rules is not None or keep is not None:
         from sacm.strategies.guard import with_files
 
         asked["strategy"] = with_files(asked.get("strategy") or "guard", rules, keep)
     return asked
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """Read settings from a YAML or JSON file; a run's own config.json is one."""
-    import yaml
-
-    try:
-        record = dict(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (OSError, yaml.YAMLError, ValueError, TypeError) as error:
-        reason = str(error).splitlines()[0]
-        raise ArgumentError(f"--config {path} cannot be read as settings: {reason}.") from None
-    # A run of a task without a horizon records 0.
-    return {name: value for name, value in record.items() if (name, value) != ("horizon", 0)}
 
 
 def parse_overrides(pairs: list[str], asked: dict[str, Any]) -> dict[str, Any]:
@@ -187,7 +153,7 @@ def parse_overrides(pairs: list[str], asked: dict[str, Any]) -> dict[str, Any]:
     from sacm.backbones.registry import configure, entry
     from sacm.tasks import make_settings
 
-    settings = make_settings(**{**asked, "overrides": {}})
+    settings = make_settings(**asked)
     backbone = entry(str(settings.backbone), settings.task)
     defaults = configure(backbone, size=settings.size, overrides={})
     chosen: dict[str, Any] = {}
@@ -208,24 +174,20 @@ def parse_overrides(pairs: list[str], asked: dict[str, Any]) -> dict[str, Any]:
 
 def numbers(text: str | None, option: str, *, shares: bool = False) -> tuple[Any, ...]:
     """`24,36` as whole numbers, or `0.8,0.95` as shares between 0 and 1."""
+    kind, what = (float, "numbers between 0 and 1") if shares else (int, "whole numbers")
     try:
-        found = [float(part) for part in (text or "").split(",") if part.strip()]
+        found = tuple(kind(part) for part in (text or "").split(",") if part.strip())
     except ValueError:
-        found = [math.nan]
-    if shares and all(0 < number < 1 for number in found):
-        return tuple(found)
-    if not shares and all(number.is_integer() for number in found):
-        return tuple(map(int, found))
-    such = "numbers between 0 and 1" if shares else "whole numbers"
-    raise ArgumentError(f"{option} {text!r}: expected {such} separated by commas.")
+        found = (math.nan,)
+    if any(not 0 < number < 1 if shares else math.isnan(number) for number in found):
+        raise ArgumentError(f"{option} {text!r}: expected {what} separated by commas.")
+    return found
 
 
 def make_hardware(
     accelerator: Annotated[str, _HardwareOption(help="cpu, gpu, mps or auto.")] = "auto",
     devices: Annotated[int, _HardwareOption(help="Number of devices.", min=1)] = 1,
-    logger: Annotated[
-        list[str] | None, _HardwareOption(help="tensorboard or mlflow. Repeatable.")
-    ] = None,
+    logger: Annotated[list[str] | None, _HardwareOption(help="tensorboard or mlflow.")] = None,
 ) -> Any:
     """Where to train; whether it is there, training says."""
     from sacm.training import Hardware
@@ -233,8 +195,3 @@ def make_hardware(
     if devices > (os.cpu_count() or 1):
         raise ArgumentError(f"--devices {devices}: this machine has {os.cpu_count()} cores.")
     return Hardware(accelerator, devices, loggers=tuple(logger or ()))
-
-
-def is_main_process() -> bool:
-    """True in the process that prints; of several that share a run, the first does."""
-    return os.environ.get("LOCAL_RANK", "0") == "0"

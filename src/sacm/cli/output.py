@@ -9,22 +9,20 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from sacm.errors import ArgumentError
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from sacm.data.datasets import AnyData
-    from sacm.settings import RunSettings
+from sacm.settings import RunSettings
 
 DIGITS = "%.7g"  # what float32 holds
-FIGURES = (".png", ".svg", ".pdf")
 _RELATIVE = {"mase": "MASE", "smape": "sMAPE", "wape": "WAPE"}
+
+
+def is_main_process() -> bool:
+    """True in the process that prints; of several that share a run, the first does."""
+    return os.environ.get("LOCAL_RANK", "0") == "0"
 
 
 def note(text: str) -> None:
@@ -32,20 +30,29 @@ def note(text: str) -> None:
     typer.echo(text, err=True)
 
 
-def show_notes(notes: Iterable[str]) -> None:
-    """What there is to know about the data."""
-    for text in notes:
-        note(f"Note: {text}")
+def show_notes(notes: Iterable[str], understood: Iterable[str] = ()) -> None:
+    """How data were understood, and what else there is to know about them."""
+    for text in (*understood, *(f"Note: {text}" for text in notes)):
+        note(text)
 
 
-def show_reading(data: AnyData, settings: RunSettings | None = None) -> None:
+def read_data(settings: RunSettings, runs: Path) -> Any:
+    """The data of settings, once it is sure that runs can be kept; says how they were read."""
+    from sacm.data import resolve
+
+    check_writable(runs)
+    data = resolve(settings.data, task=settings.task, reading=settings.reading())
+    if is_main_process():
+        show_reading(data, settings)
+    return data
+
+
+def show_reading(data: Any, settings: RunSettings | None = None) -> None:
     """Say how data were read, and, for the settings of a run, into what they are cut."""
     lines = list(getattr(data, "understood", ()))
     if lines and settings is not None:
         lines += describe_cut(data, settings)
-    for line in lines:
-        note(line)
-    show_notes(data.notes)
+    show_notes(data.notes, lines)
 
 
 def describe_cut(data: Any, settings: RunSettings) -> list[str]:
@@ -54,22 +61,17 @@ def describe_cut(data: Any, settings: RunSettings) -> list[str]:
 
     task = get_task(settings.task)
     resolved, reason = task.resolve(settings, data), task.explain_lengths(settings, data)
-    ending = f"; {reason}" if reason else ""
+    data, ending = task.divide(resolved, data), f"; {reason}" if reason else ""
     if settings.task != "forecasting":
-        counts = f"{len(data.train):,} training, {len(data.test):,} test rows"
-        return [
-            f"split (--split): {counts}",
-            f"windows: {resolved.input_len} rows (--input-len){ending}",
-        ]
+        counts = f"split (--split): {len(data.train):,} training, {len(data.test):,} test rows"
+        return [counts, f"windows: {resolved.input_len} rows (--input-len){ending}"]
     counts = "{:,} training, {:,} validation, {:,} test rows".format(*map(len, data.splits))
     lengths = f"{resolved.input_len} rows in (--input-len), {resolved.horizon} ahead (--horizon)"
     lines = [f"split (--split): {counts}", f"windows: {lengths}{ending}"]
-    longest: dict[str, int] = {}
-    for segment in data.segments:
-        rows = min(segment.stop, data.splits.train.stop) - segment.start
-        longest[segment.name] = max(longest.get(segment.name, 0), rows)
-    short = [n for n, rows in longest.items() if rows < resolved.input_len + resolved.horizon]
-    if short and len(longest) > 1:
+    needed, stop = resolved.input_len + resolved.horizon, data.splits.train.stop
+    enough = {each.name for each in data.segments if min(each.stop, stop) - each.start >= needed}
+    short = list(dict.fromkeys(s.name for s in data.segments if s.name not in enough))
+    if short and enough:
         named = ", ".join(map(repr, short[:5])) + (" …" if len(short) > 5 else "")
         lines.append(f"too short to train on ({len(short)} of the series): {named}")
     return lines
@@ -99,8 +101,8 @@ def show_results(task: str, metrics: Mapping[str, Any]) -> None:
     show_baselines(metrics.get("baselines") or {}, scaled=task == "forecasting")
     if table := metrics.get("race", {}).get("table"):
         headings = ("candidate", "MAE", "weight", "steps", "seconds")
-        rows = [tuple(row.values()) for row in table]
-        show_table(headings, rows, title="candidates by validation MAE, z-scored")
+        title = "candidates by validation MAE, z-scored"
+        show_table(headings, [tuple(row.values()) for row in table], title=title)
 
 
 def show_baselines(baselines: Mapping[str, Any], *, scaled: bool) -> None:
@@ -109,11 +111,10 @@ def show_baselines(baselines: Mapping[str, Any], *, scaled: bool) -> None:
 
     rows = baselines.get("rows", {})
     if len(rows) > 1:
-        names = list(rows["model"])
+        # Relative ones first: they need no unit.
+        names = sorted(rows["model"], key=lambda name: scaled and name not in _RELATIVE)
         unit = ", z-scored" if scaled else ""
         labels = {name: f"{metric.label}{unit}" for name, metric in METRICS.items()} | _RELATIVE
-        if scaled:  # relative ones first: they need no unit
-            names.sort(key=lambda name: name not in _RELATIVE)
         headings = ("beside baselines", *(labels.get(name, name) for name in names))
         show_table(headings, [(n, *(row.get(each) for each in names)) for n, row in rows.items()])
     show_notes(baselines.get("sentences", ()))
@@ -154,18 +155,16 @@ def check_writable(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ArgumentError(f"{folder} cannot be made: {error.strerror}.") from None
-    if not os.access(folder, os.W_OK):
-        raise ArgumentError(f"{folder} cannot be written to: permission denied.")
 
 
-def save_figure(figure: Figure, path: Path) -> None:
+def save_figure(figure: Any, path: Path) -> None:
     """Write a figure as the kind of image that the name of its file asks for."""
     from sacm.files import write_atomically
 
     write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:], dpi=150))
 
 
-def write_frame(frame: pd.DataFrame, path: Path) -> None:
+def write_frame(frame: Any, path: Path) -> None:
     """Write a table as the kind of file that its name asks for."""
     from sacm.files import write_atomically
 

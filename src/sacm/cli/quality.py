@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from json import loads
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -12,35 +13,18 @@ from typer import Option
 from sacm.cli.options import AsJson, KeepFile, RulesFile, takes_reading
 from sacm.cli.output import note, show_json, show_reading, show_table, write_frame
 from sacm.errors import ArgumentError, DataError
-from sacm.settings import READING, TABLE_READING
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from sacm.data import ForecastingData
-    from sacm.quality.recording import Recording
-    from sacm.quality.result import Quality
-
-_LACKS = tuple(name for name in READING if name not in TABLE_READING)
-_File = Annotated[
-    str, typer.Argument(metavar="FILE", help="A file, or a name from `sacm data list`.")
-]
-_Train = Annotated[
-    float | None, Option(help="Learn thresholds from this first share of the rows, such as 0.7.")
-]
-_FalseEvents = Annotated[
-    float, Option(help="False events to expect in 10,000 values; a higher number finds more.")
-]
+_LACKS = ("target", "split", "scaling", "category")  # options that are not of the table
+_File = Annotated[str, typer.Argument(metavar="FILE", help="See `sacm data list`, or a file.")]
+_Train = Annotated[float | None, Option(help="Learn thresholds from this first share of rows.")]
+_FalseEvents = Annotated[float, Option(help="False events to expect in 10,000 values.")]
 
 
 def _read_share(text: str | float) -> float:
     """A share such as 1% or 0.01."""
-    digits = str(text)
-    try:
-        share = float(digits.removesuffix("%")) / (100 if digits.endswith("%") else 1)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
+    match = re.fullmatch(r"(\d*\.?\d+)(%?)", str(text))
+    share = float(match[1]) / (100 if match[2] else 1) if match else 2.0
+    if share > 1:
         raise ArgumentError(f"--fail-above must be a share such as 1%, got {text!r}.")
     return share
 
@@ -55,7 +39,7 @@ def quality(
     keep: KeepFile = None,
     repair: Annotated[str, Option(help="What is repaired: fail, all or none.")] = "fail",
     fail_above: Annotated[
-        float, Option(parser=_read_share, help="Exit code 1 if more is broken, such as 1%.")
+        float, Option(parser=_read_share, help="Exit code 1 above this: 1%.")
     ] = 1.0,
     false_events: _FalseEvents = 1.0,
     train: _Train = None,
@@ -69,6 +53,8 @@ def quality(
 
     Example: sacm quality my.csv --out quality.html --repaired clean.csv
     """
+    import pandas as pd
+
     from sacm.cli.labels import judge_labels, read_labelled_cases
     from sacm.files import write_atomically
     from sacm.quality.guard import Guard
@@ -89,7 +75,10 @@ def quality(
     if flags is not None:
         write_atomically(flags, lambda file: found.to_frame().to_csv(file, index=False))
     if repaired is not None:
-        write_atomically(repaired, lambda file: _write_repaired(found, file))
+        table = found.repaired
+        if not isinstance(table, pd.DataFrame):  # a data set with a name
+            table = pd.DataFrame(found.values, columns=list(found.recording.columns))
+        write_atomically(repaired, lambda file: table.to_csv(file, index=False))
     if as_json:
         events = found.to_frame().drop(columns="keep").to_json(orient="records", date_format="iso")
         record = {**found.overview(), "notes": list(found.recording.notes)}
@@ -121,11 +110,9 @@ def rules(
     _check_outputs(data, [] if out is None else [out])
     guard = Guard(false_events=false_events, window=None)
     text = learnt_rules(guard, guard.inspect(_read(data, train, reading)))
-    if out is None:
-        typer.echo(text, nl=False)
-        return
-    write_text(out, text)
-    typer.echo(f"rules: {out}")
+    if out is not None:
+        write_text(out, text)
+    typer.echo(text if out is None else f"rules: {out}\n", nl=False)
 
 
 def _fail_above(share: float, limit: float, what: str) -> None:
@@ -136,18 +123,13 @@ def _fail_above(share: float, limit: float, what: str) -> None:
 
 
 def _check_outputs(data: str, paths: list[Path]) -> None:
-    """Refuse files that cannot be written, or that would replace one another or the data."""
-    places = [path.absolute() for path in paths]
+    """Refuse files that cannot be written, or that would replace the data."""
     for path in paths:
-        if path.is_dir():
-            raise ArgumentError(f"{path} is a folder: name a file in it.")
-        if path.absolute() == Path(data).absolute():
-            raise ArgumentError(f"{path} holds the data: name another file to write to.")
-        if places.count(path.absolute()) > 1:
-            raise ArgumentError(f"{path} is named twice: name a file for each output.")
+        if path.is_dir() or path.absolute() == Path(data).absolute():
+            raise ArgumentError(f"{path} is a folder or holds the data: name another file.")
 
 
-def _read(data: str, train: float | None, reading: dict[str, Any]) -> Recording:
+def _read(data: str, train: float | None, reading: dict[str, Any]) -> Any:
     """Read a file or a data set by name, and say how it was understood."""
     from sacm.data.load import load, names_file, refuse_options
     from sacm.quality.recording import read_recording
@@ -159,18 +141,6 @@ def _read(data: str, train: float | None, reading: dict[str, Any]) -> Recording:
     for line in recording.understood:
         note(line)
     return recording
-
-
-def _write_repaired(found: Quality, file: Path) -> None:
-    """Write the repaired table; of a data set its values, with their times."""
-    import pandas as pd
-
-    table, recording = found.repaired, found.recording
-    if not isinstance(table, pd.DataFrame):
-        table = pd.DataFrame(found.values, columns=list(recording.columns))
-        if recording.times is not None:
-            table.insert(0, "time", recording.times)
-    table.to_csv(file, index=False)
 
 
 @takes_reading(without=("target", "split", "scaling"))
@@ -212,8 +182,8 @@ def score(
     show_table(list(ranked.columns), shown, title=title)
 
 
-def rank_windows(data: ForecastingData, *, window: int, stride: int) -> pd.DataFrame:
-    """One row a window, the least reliable first; rows are counted from 1 in each series."""
+def rank_windows(data: Any, *, window: int, stride: int) -> Any:
+    """A frame of windows, the least reliable first; rows are counted from 1 in each series."""
     import numpy as np
     import pandas as pd
 
@@ -221,11 +191,11 @@ def rank_windows(data: ForecastingData, *, window: int, stride: int) -> pd.DataF
     from sacm.data import ChannelScaler
 
     values = ChannelScaler.fit([data.values]).transform(data.values)
-    series = data.last_rows(len(values))
-    if len(series) > 1:
-        series = {name: rows for name, rows in series.items() if len(rows) >= window}
+    all_series = data.last_rows(len(values))
+    series = {name: rows for name, rows in all_series.items() if len(rows) >= window}
     if not series:
-        raise DataError(f"No series of {data.name} has the {window} rows of a window.")
+        longest = max(map(len, all_series.values()), default=0)
+        raise DataError(f"{data.name} has {longest} rows, fewer than one window of {window}.")
     parts = []
     for name, rows in series.items():
         scores = score_windows(values[rows], window, stride)

@@ -36,12 +36,11 @@ def list_runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
     records = [summarise_run(file.parent) for file in files]
     if as_json:
         show_json(records)
-        return
-    if not records:
+    elif records:
+        show_table(list(records[0]), [list(record.values()) for record in records], words=3)
+        note("mae is z-scored; beats_baselines: better than every answer without a network.")
+    else:
         note(f"There is no run in {runs}.")
-        return
-    show_table(list(records[0]), [list(record.values()) for record in records], words=3)
-    note("value: z-scored for mae; beats_baselines: better than the best forecast without network.")
 
 
 @runs.command()
@@ -99,9 +98,8 @@ def remove(
     from sacm.training import Run
 
     folder = Run.load(find_run(run)).folder
-    if not yes and not typer.confirm(f"Delete {folder}?", err=True):
-        note("Nothing was deleted.")
-        return
+    if not yes:
+        typer.confirm(f"Delete {folder}?", abort=True, err=True)
     shutil.rmtree(folder)
     note(f"{folder} is deleted.")
 

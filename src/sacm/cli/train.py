@@ -1,19 +1,38 @@
-"""`sacm train`: one network on one data set."""
+"""`sacm train`, `compare`, `demo` and `tune`: one run, or many and what they say together."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from sacm.cli import options, output
 from sacm.cli.output import note
-
-if TYPE_CHECKING:
-    from sacm.settings import RunSettings
+from sacm.errors import ArgumentError
+from sacm.settings import RunSettings
 
 _LARGE = 3_000_000  # values, which take about half a minute
+DEMO_SEEDS = (2022, 2023, 2024)
+# What each part of the demo shows, its strategies and its settings.
+DEMO: dict[str, tuple[str, tuple[str, str], dict[str, Any]]] = {
+    "method": (
+        "1. The paper's method on the paper's data: ILI, weekly flu statistics of the US CDC. An "
+        "iTransformer in the paper's size forecasts 36 weeks, with its own dropout (raw) and with "
+        "a dropout rate for each training window by its spectrum (sacm).",
+        ("raw", "sacm"),
+        {"data": "ILI", "horizon": 36, "size": "paper"},
+    ),
+    "sensors": (
+        "2. Broken sensors. A simulated plant: a quarter of the training values are outliers, "
+        "bursts of noise, stuck or zero. A small iTransformer learns from the original rows (raw) "
+        "and from repaired rows (guard). Test rows are clean.",
+        ("raw", "guard"),
+        {"data": "Plant", "size": "small", "stride": 2, "epochs": 20, "learning_rate": 1e-3},
+    ),
+}
 
 
 @options.takes(options.make_hardware, into="hardware")
@@ -31,21 +50,15 @@ def train(
     Example: sacm train forecasting --data my.csv --horizon 24
     """
     from sacm import training
-    from sacm.data import resolve
     from sacm.files import write_json
     from sacm.tasks import get_task, let_compete, make_settings
 
     settings = make_settings(**let_compete(asked))
-    output.check_writable(runs)
-    data = resolve(settings.data, task=settings.task, reading=settings.reading())
-    task = get_task(settings.task)
+    data, task = output.read_data(settings, runs), get_task(settings.task)
     data = task.divide(task.resolve(settings, data), data)
-    quality = None
-    if options.is_main_process():
-        output.show_reading(data, settings)
-        quality = inspect_quality(data, settings)
+    quality = inspect_quality(data, settings) if output.is_main_process() else None
     run = training.train(settings, folder=runs, hardware=hardware, data=data)
-    if not options.is_main_process():
+    if not output.is_main_process():
         return
     if quality is not None:
         write_json(run.folder / "quality.json", quality)
@@ -81,3 +94,178 @@ def inspect_quality(data: Any, settings: RunSettings) -> dict[str, Any] | None:
         return None
     note(f"Quality: {quality.sentences()[0]}")
     return quality.overview()
+
+
+@options.takes(options.make_hardware, into="hardware")
+@options.takes_settings(
+    without=("strategy", "seed", "time_limit"),
+    lead=("data", "strategies", "seeds", "horizon", "backbone", "out"),
+)
+def compare(
+    asked: dict[str, Any],
+    hardware: Any,
+    strategies: Annotated[str, Option(help="Two or more; the first is the reference.")] = "",
+    seeds: Annotated[str, Option(help="Whole numbers.")] = "2022,2023,2024,2025,2026",
+    runs: options.Runs = Path("runs"),
+    out: Annotated[Path | None, Option(help="Write an HTML report to this file.")] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Train strategies with the same seeds, weights and batches, and compare them in pairs.
+
+    The default is raw against the strategy of the task, or sacm if that is raw. Finished runs are
+    not repeated.
+
+    Example: sacm compare forecasting --data ILI --seeds 2022,2023 --out report.html
+    """
+    from sacm.tasks import make_settings
+
+    settings = make_settings(**asked)
+    default = "sacm" if settings.strategy == "raw" else settings.strategy
+    names = _strategies(strategies or f"raw,{default}", settings)
+    numbers = options.numbers(seeds, "--seeds")
+    comparison, _ = run_comparison(settings, names, numbers, runs, hardware, out, quiet=as_json)
+    if as_json and output.is_main_process():
+        output.show_json({**comparison.to_dict(), "report": out and str(out)})
+
+
+def _strategies(text: str, settings: RunSettings) -> list[str]:
+    """Strategies that are separated by commas; their guards obey the files of the settings."""
+    from sacm.strategies.guard import files_of, share_files
+    from sacm.strategies.registry import split
+
+    return share_files(list(filter(None, split(text, ","))), files_of(settings.strategy or "raw"))
+
+
+def run_comparison(
+    settings: RunSettings,
+    strategies: Sequence[str],
+    seeds: Sequence[int],
+    runs: Path,
+    hardware: Any,
+    out: Path | None,
+    *,
+    quiet: bool,
+) -> tuple[Any, Any]:
+    """Train, compare, print unless `quiet`, and write a page if `out` names one; with the data."""
+    from sacm.experiments import compare
+    from sacm.files import write_text
+
+    if out is not None:
+        if out.is_dir() or out.suffix.lower() not in (".html", ".htm"):
+            raise ArgumentError(f"--out {out}: a report is an .html file.")
+        output.check_writable(out.parent)
+    data = output.read_data(settings, runs)
+
+    def announce(run: RunSettings, number: int, total: int) -> None:
+        note(f"[{number}/{total}] {run.backbone}, {run.strategy}, seed {run.seed}")
+
+    comparison = compare.compare(
+        settings, strategies, seeds, folder=runs, hardware=hardware, data=data, on_start=announce
+    )
+    # Results are printed first: a report that cannot be written must not keep them back.
+    if output.is_main_process() and not quiet:
+        compare.result_table(comparison).print()
+        compare.cost_table(comparison).print()
+        typer.echo("\n".join(compare.headline(comparison)))
+        note(compare.LEGEND + (compare.ANOMALY_LEGEND if settings.task == "anomaly" else ""))
+    if output.is_main_process() and out is not None:
+        write_text(out, compare.comparison_page(comparison))
+        typer.echo(f"report: {out}", err=quiet)
+    return comparison, data
+
+
+def demo(
+    folder: Annotated[Path, Option(help="Where runs and reports go.")] = Path("sacm-demo"),
+    only: Annotated[str, Option(help="One part alone: method or sensors.")] = "",
+    epochs: Annotated[int | None, Option(help="Epochs, at most; fewer are quicker.", min=1)] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Train networks on two data sets, in pairs of three seeds, and compare them.
+
+    Part 1 (method): SACM against plain dropout on ILI, iTransformer in the paper's size, with a
+    picture of training windows and their dropout rates. Part 2 (sensors): a guard against
+    training on broken rows. About two minutes on two cores; finished runs are kept, so a second
+    time takes seconds.
+
+    Example: sacm demo
+    """
+    import torch
+
+    from sacm.experiments.compare import window_rates
+    from sacm.reports.figures import windows_with_rates
+    from sacm.reports.style import colours
+    from sacm.tasks import make_settings
+    from sacm.training import Hardware
+
+    if only and only not in DEMO:
+        raise ArgumentError(f"--only {only!r}: use {' or '.join(DEMO)}.")
+    torch.set_num_threads(1)  # tensors this small gain nothing from a second thread
+    shared = {"task": "forecasting", "backbone": "iTransformer"}
+    limit = {} if epochs is None else {"epochs": epochs}
+    records, runs, hardware = {}, folder / "runs", Hardware()
+    for name in [only] if only else DEMO:
+        introduction, strategies, described = DEMO[name]
+        note(introduction)
+        settings, page = make_settings(**{**shared, **described, **limit}), folder / f"{name}.html"
+        comparison, data = run_comparison(
+            settings, strategies, DEMO_SEEDS, runs, hardware, page, quiet=as_json
+        )
+        records[name] = comparison.to_dict()
+        if "sacm" in strategies:
+            windows, rates = window_rates(comparison.runs["sacm", DEMO_SEEDS[0]], data)
+            figure = windows_with_rates(windows, rates, colours(strategies)["sacm"])
+            output.save_figure(figure, folder / "windows.png")
+            note(f"picture: {folder / 'windows.png'}")
+    if as_json:
+        output.show_json(records)
+
+
+@options.takes(options.make_hardware, into="hardware")
+@options.takes_settings(
+    without=("strategy", "time_limit"),
+    lead=("data", "trials", "strategies", "horizon", "backbone", "epochs"),
+)
+def tune(
+    asked: dict[str, Any],
+    hardware: Any,
+    trials: Annotated[int, Option(help="Settings to try, at most.", min=1)] = 30,
+    strategies: Annotated[str, Option(help="Separated by commas. Default: the task's.")] = "",
+    runs: options.Runs = Path("runs"),
+    as_json: options.AsJson = False,
+) -> None:
+    """Search learning rate, size, input length, batch size and strategy; train and test the best.
+
+    Settings that are named as options are not searched. Trials see no test rows. If the search is
+    interrupted, the same command continues it.
+
+    Example: sacm tune forecasting --data my.csv --trials 30
+    """
+    from sacm.experiments.tune import TUNED, tune
+    from sacm.tasks import make_settings
+
+    settings = make_settings(**asked)
+    data = output.read_data(settings, runs)
+    tuned = tune(
+        settings,
+        data,
+        trials=trials,
+        strategies=_strategies(strategies or str(settings.strategy), settings),
+        fixed=[name for name in TUNED if name in asked],
+        folder=runs,
+        hardware=hardware,
+        on_trial=lambda number, chosen: note(f"[trial {number}] {chosen}"),
+    )
+    run = tuned.run
+    if as_json:
+        record = {"chosen": tuned.chosen, "value": tuned.value, "trials": tuned.trials}
+        output.show_json({"run": str(run.folder), **record, **run.metrics})
+        return
+    complete = [trial for trial in tuned.trials if trial["state"] == "complete"]
+    names = ("number", "value", *tuned.chosen)
+    rows = [[trial.get(name) for name in names] for trial in complete[:5]]
+    title = f"{len(complete)} trials, {len(tuned.trials) - len(complete)} stopped early"
+    headings = ("trial", f"validation {run.settings.select}", *tuned.chosen)
+    output.show_table(headings, rows, title=title)
+    output.show_results(run.settings.task, run.metrics)
+    note(f"The runs of the trials are in {tuned.folder}.")
+    typer.echo(f"run: {run.folder}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -13,9 +13,7 @@ from sacm.cli import options, output
 from sacm.cli.output import note
 from sacm.errors import ArgumentError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+_TABLES, _FIGURES = (".csv", ".parquet"), (".png", ".svg", ".pdf")
 _EXPORTS = {"onnx": ".onnx", "torch": ".pt2"}
 
 
@@ -28,9 +26,7 @@ def predict(
     horizon: Annotated[int | None, Option(help="Steps, also beyond the run's.", min=1)] = None,
     threshold: Annotated[str | None, Option(help="Alarms: a score, or quantile=0.99.")] = None,
     plot: Annotated[Path | None, Option(help="Draw to this .png, .svg or .pdf file.")] = None,
-    max_repaired: Annotated[
-        float, Option(help="Forecasts: largest share of repaired inputs.", min=0, max=1)
-    ] = 0.5,
+    max_repaired: Annotated[float, Option(help="Largest repaired share.", min=0, max=1)] = 0.5,
     as_json: options.AsJson = False,
 ) -> None:
     """Forecast what follows the data, classify cases, or score rows.
@@ -39,10 +35,9 @@ def predict(
 
     Example: sacm predict latest --data new.csv --coverage 0.8 --out next.csv --plot next.png
     """
-    if out is not None and out.suffix not in (".csv", ".parquet"):
-        raise ArgumentError(f"{out}: predictions are written to .csv or .parquet files.")
-    if plot is not None and plot.suffix not in output.FIGURES:
-        raise ArgumentError(f"{plot}: figures are written to {', '.join(output.FIGURES)} files.")
+    for path, what, kinds in ((out, "predictions", _TABLES), (plot, "figures", _FIGURES)):
+        if path is not None and path.suffix not in kinds:
+            raise ArgumentError(f"{path}: {what} are written to {', '.join(kinds)} files.")
     intervals = options.numbers(coverage, "--coverage", shares=True)
     _, predictor = loaded
     if threshold is not None:
@@ -52,9 +47,7 @@ def predict(
         note(f"Threshold: {predictor.threshold:.6g} ({threshold}).")
     asked = {"intervals": intervals, "horizon": horizon, "max_repaired": max_repaired}
     answer = predictor.tabulate(data or predictor.settings.data, **asked)
-    for line in answer.understood:
-        note(line)
-    output.show_notes(answer.notes)
+    output.show_notes(answer.notes, answer.understood)
     if plot is not None:
         from sacm.inference.run_page import draw_answer
 
@@ -131,10 +124,7 @@ def backtest(
     series: Any = finished.load_data() if data is None else read_history(predictor, data)
     forecasts = finished.settings.task == "forecasting"
     if data is None and forecasts and not len(series.splits.test):
-        raise ArgumentError(
-            "the run's data have no test part, and the network knows the other rows: name new "
-            "ones with --data."
-        )
+        raise ArgumentError("the run's data have no test part: name new rows with --data.")
     past = look_back(predictor, series, origins=origins, step=step)
     table = errors_by_origin(past)
     if len(table) < origins:
@@ -146,12 +136,7 @@ def backtest(
         note(f"{len(table):,} forecasts written to {out}.")
     if as_json:
         typer.echo(table.to_json(orient="records", date_format="iso", indent=1))
-    else:
-        show_backtest(table, season=past.attrs["season"])
-
-
-def show_backtest(table: pd.DataFrame, *, season: int) -> None:
-    """One row an origin, their means, and who is better."""
+        return
     words = [name for name in ("row", "from") if name in table]
     errors = [name for name in ("mae", "naive", "seasonal_naive") if name in table]
     means = table[errors].mean()
@@ -162,7 +147,8 @@ def show_backtest(table: pd.DataFrame, *, season: int) -> None:
     output.show_table(headings, rows, title=title, words=len(words))
     best = str(means[errors[1:]].idxmin())
     if means["mae"] >= means[best]:
-        what = "the last value" if best == "naive" else f"the last season of {season} steps"
+        season = f"the last season of {past.attrs['season']} steps"
+        what = "the last value" if best == "naive" else season
         note(f"Note: this model loses to repeating {what}.")
 
 
@@ -188,6 +174,5 @@ def export(
     if path.suffix != _EXPORTS[to]:
         raise ArgumentError(f"{path}: a file for {to} ends in {_EXPORTS[to]}.")
     described = write_model(predictor, path, to)
-    note("Its answers have been checked against those of `sacm predict`.")
-    note(f"Described in {described}.")
+    note(f"Answers checked against those of `sacm predict`; described in {described}.")
     typer.echo(f"model: {path}")
