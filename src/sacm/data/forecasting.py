@@ -114,7 +114,8 @@ def series_data(
         reach_back=True,
         ahead=ahead,
         form=replace(table.form, rows=len(values)),
-        **roles,
+        past=roles["past"],
+        future=roles["future"],
     )
     if len(data.last_rows(1)) > 1 and options.scaling != "shared":
         data = replace(data, scaling="series")

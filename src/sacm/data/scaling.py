@@ -47,7 +47,7 @@ class ChannelScaler:
         if not pieces:
             raise DataError("There are no training rows to fit the scaler on.")
 
-        def sum_over(statistic: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        def sum_over(statistic: Callable[[np.ndarray], Any]) -> np.ndarray:
             sums = [statistic(piece) for piece in pieces]
             return np.asarray(np.sum(sums, axis=0, dtype=np.float64))
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
-import torch
 from torch import Tensor
 
 from sacm import registry
@@ -145,38 +144,21 @@ def registered_metrics(task: TaskName) -> list[Metric]:
 
 
 def compute_metrics(task: TaskName, *arguments: Any) -> Row:
-    """Give the registered metrics of a whole test set; None where one failed.
+    """Give the registered metrics of a test set, of forecasts as sums over the windows of a batch.
 
-    The arguments are those of the task's metrics, see `register`.
+    The arguments are those of the task's metrics, see `register`; None where one failed.
     """
-    return {each.name: _compute(each, float, *arguments) for each in registered_metrics(task)}
+    read = _window_sum if task == "forecasting" else float
+    return {each.name: _compute(each, read, *arguments) for each in registered_metrics(task)}
 
 
-class RegisteredForecastMetrics:
-    """Collects the registered forecasting metrics batch by batch: exact means over windows."""
-
-    def __init__(self) -> None:
-        self._metrics = registered_metrics("forecasting")
-        self._totals: Row = {metric.name: 0.0 for metric in self._metrics}
-        self._windows = 0
-
-    def update(self, prediction: Tensor, target: Tensor, *, observed: Tensor | None = None) -> None:
-        """Add predictions and targets, both `[B, H, C]`; None observed everything."""
-        prediction, target = prediction.detach().cpu(), target.detach().cpu()
-        seen = torch.ones_like(target, dtype=torch.bool) if observed is None else observed.cpu()
-        self._windows += len(prediction)
-        for metric in self._metrics:
-            total = self._totals[metric.name]
-            if total is not None:  # one that failed is not called again
-                batch = _compute(metric, _window_sum, prediction, target, seen)
-                self._totals[metric.name] = None if batch is None else total + batch
-
-    def compute(self) -> Row:
-        """Give the mean of each metric over all windows seen; None where one failed."""
-        return {
-            name: None if total is None else total / max(self._windows, 1)
-            for name, total in self._totals.items()
-        }
+def mean_over_windows(sums: list[Row], windows: int) -> Row:
+    """Give the means of forecasting metrics from what `compute_metrics` gave for each batch."""
+    columns = {name: [row[name] for row in sums] for name in (sums[0] if sums else ())}
+    return {
+        name: None if None in values else math.fsum(v for v in values if v is not None) / windows
+        for name, values in columns.items()
+    }
 
 
 def _compute(metric: Metric, read: Callable[[Any], float], *arguments: Any) -> float | None:

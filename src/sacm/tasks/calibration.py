@@ -121,8 +121,8 @@ class ErrorQuantiles:
         """What `to_record` wrote; KeyError or ValueError if it is damaged."""
         text = record.text
         measured = {float(share): value for share, value in json.loads(text["measured"])}
-        arrays = (record.tensors[name].numpy() for name in _TENSORS)
-        return cls(*arrays, int(text["windows"]), text["source"], measured)
+        levels, offsets, usual = (record.tensors[name].numpy() for name in _TENSORS)
+        return cls(levels, offsets, usual, int(text["windows"]), text["source"], measured)
 
 
 def _rank(ordered: Array, level: float) -> Array:
@@ -197,8 +197,9 @@ class Residuals(NamedTuple):
             later = later[self.starts[later] >= self.starts[half - 1] + self.values.shape[1]]
         if min(half, len(later)) < FEWEST_TO_JUDGE:
             raise ArgumentError(f"{len(self.starts)} windows are too few to judge intervals by.")
+        shares = np.zeros(self.moves.shape) if self.shares is None else self.shares
         first, second = (
-            Residuals(*(None if each is None else each[part] for each in self))
+            Residuals(self.values[part], self.moves[part], shares[part], self.starts[part])
             for part in (np.arange(half), later)
         )
         return first, second

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from sacm.backbones.adapters import CovariateAdapter, LowerLimit
@@ -20,7 +21,7 @@ from sacm.data.load import published
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, forecasting_windows
 from sacm.errors import ArgumentError
-from sacm.metrics.catalogue import RegisteredForecastMetrics
+from sacm.metrics.catalogue import Row, compute_metrics, mean_over_windows
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.settings import AUTO, ResolvedSettings, RunSettings
 from sacm.strategies.base import Step, Strategy
@@ -201,16 +202,16 @@ class Forecasting(Task[ForecastingData]):
     ) -> Result:
         scaler = windows.scaler
         baselines = ForecastBaselines(data, scaler)
-        accumulator, registered = baselines.accumulator(), RegisteredForecastMetrics()
+        accumulator, sums = baselines.accumulator(), list[Row]()
         batches = WindowBatches(windows.test, EVALUATION_BATCH)
-        report = _errors(trained.model, batches, trained.strategy, accumulator, registered)
+        report = _errors(trained.model, batches, trained.strategy, accumulator, sums)
         assert report.raw is not None
         row: dict[str, float | None] = {
             "mae": report.scaled.mae,
             "mse": report.scaled.mse,
             "mae_raw": report.raw.mae,
             "mse_raw": report.raw.mse,
-            **registered.compute(),
+            **mean_over_windows(sums, report.windows),
         }
         record = {**asdict(report), "columns": list(data.columns)}
         if share := unmeasured_share(data):
@@ -278,19 +279,20 @@ def _errors(
     batches: WindowBatches[Any],
     strategy: Strategy,
     accumulator: ForecastAccumulator,
-    registered: RegisteredForecastMetrics | None = None,
+    sums: list[Row] | None = None,
 ) -> ForecastReport:
-    """Errors of all batches."""
+    """Errors of all batches; `sums` gets what registered metrics give for each of them."""
     with evaluating(model) as device:
         for batch in batches:
             batch = to_device(batch, device)
             prediction = forecast(model, batch, strategy.inputs(batch.x)).float()
             accumulator.update(prediction, batch.y, observed=batch.observed, series=batch.series)
-            if registered is not None:
+            if sums is not None:
+                seen = torch.ones_like(batch.y) if batch.observed is None else batch.observed
                 stated = (
-                    accumulator.in_units(each, batch.series) for each in (prediction, batch.y)
+                    accumulator.in_units(x, batch.series).cpu() for x in (prediction, batch.y)
                 )
-                registered.update(*stated, observed=batch.observed)
+                sums.append(compute_metrics("forecasting", *stated, seen.cpu() > 0))
     return accumulator.compute()
 
 
