@@ -7,11 +7,11 @@ from typing import Any, get_args
 
 import pytest
 import torch
+from torch import nn
 
 from sacm import backbones
 from sacm.backbones.registry import entry
-from sacm.testing.backbones import BackboneCase, dropouts, make, training_loss
-from sacm.testing.shared import windows
+from sacm.testing.backbones import BackboneCase, make, training_loss, windows
 from sacm.types import TaskName
 
 # Name and task; dropout rates with their number of sites; calls of sites in a forward; trainable
@@ -82,15 +82,16 @@ def test_sites_and_their_rates(expected: Expectation) -> None:
     case = BackboneCase(expected.name, expected.task)
     length = 100 if case.task == "anomaly" else 96
     model = make(case, length=length, channels=7, horizon=96, size="paper")
-    rates = [module.p for module in dropouts(model).values()]
+    sites = {n: each for n, each in model.named_modules() if isinstance(each, nn.Dropout)}
+    rates = [module.p for module in sites.values()]
     assert {rate: rates.count(rate) for rate in set(rates)} == expected.rates
     calls: list[str] = []
-    for name, module in dropouts(model).items():
+    for name, module in sites.items():
         module.register_forward_hook(lambda *_, name=name: calls.append(name))
     with torch.no_grad():
         training_loss(model, windows(1, length=length, channels=7))
     assert len(calls) == expected.calls
-    assert set(calls) == set(dropouts(model))
+    assert set(calls) == set(sites)
 
 
 @pytest.mark.parametrize("expected", EXPECTED, ids=str)

@@ -11,15 +11,13 @@ from torch import Tensor
 from sacm import backbones
 from sacm.backbones.registry import entry
 from sacm.testing.backbones import BackboneCase as Case
-from sacm.testing.backbones import dropouts, make, training_loss
-from sacm.testing.shared import windows
+from sacm.testing.backbones import make, training_loss, windows
 from sacm.types import TaskName
 
 __all__ = [
     "Case",
     "assert_close",
     "cases",
-    "dropouts",
     "every_case",
     "every_detector",
     "every_forecaster",

@@ -18,7 +18,7 @@ BACKBONES = [
 # Strategies that need an option, or are quicker with one.
 NEEDED = {"fixed": "fixed(p=0.2)", "ensemble": "ensemble(k=2)", "smoothing": "smoothing(samples=2)"}
 OTHERS = [
-    "sacm(p_max=0.3,detrend=endpoint,skip=second)",
+    "sacm(p_max=0.3,detrend=endpoint,skip=*.mlp.dropout)",
     "hard_denoise(keep=0.2,kind=lowpass)",
     pytest.param("selective+sacm", marks=pytest.mark.lab),
     pytest.param("ema+sacm", marks=pytest.mark.lab),

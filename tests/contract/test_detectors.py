@@ -7,7 +7,7 @@ import torch
 
 from sacm.errors import ArgumentError
 
-from .cases import Case, cases, make, windows
+from .cases import Case, cases, every_detector, make, windows
 
 # The scores of AnomTrans and DCdetector compare attention maps: untrained they say nothing yet.
 REBUILDING = [c for c in cases("anomaly") if c.name not in ("AnomTrans", "DCdetector")]
@@ -33,3 +33,18 @@ def test_only_dcdetector_has_no_reconstruction() -> None:
         else:
             with torch.no_grad():
                 model.anomaly_scores(windows(3), score="reconstruction")
+
+
+@every_detector
+def test_losses_and_scores_call_forward_once(case: Case) -> None:
+    """`attach` sees the window there."""
+    model, x, calls = make(case), windows(3), []
+    model.register_forward_hook(lambda *_: calls.append(1))
+    for name in ("training_loss", "validation_loss", "anomaly_scores"):
+        calls.clear()
+        shape = tuple(getattr(model, name)(x).shape)
+        assert shape == ((3, 96) if name == "anomaly_scores" else ())
+        assert len(calls) == 1
+    for epoch in (1, 2, 50):
+        model.set_epoch(epoch)
+        assert model.training_loss(x).isfinite()

@@ -81,6 +81,13 @@ def test_wrong_settings_are_refused_in_one_sentence(case: Case) -> None:
             make(case, **settings)
 
 
+@every_network
+@pytest.mark.parametrize("shape", [(2, 95, 3), (2, 96, 4), (96, 3), (2, 3, 96)], ids=str)
+def test_windows_of_another_shape_are_refused(case: Case, shape: tuple[int, ...]) -> None:
+    with pytest.raises(ArgumentError, match=re.escape("[B, 96, 3]")):
+        make(case)(torch.zeros(shape))
+
+
 @every_detector
 def test_another_kind_of_score_is_refused(case: Case) -> None:
     with pytest.raises(ArgumentError, match="score"):

@@ -35,15 +35,6 @@ class Good(backbones.ForecastNetwork):
         return forecast
 
 
-class Careless(Good):
-    """Takes any window."""
-
-    def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        if x.dim() != 3 or x.shape[1] != self.input_len:
-            x = x.new_zeros(2, self.input_len, self.channels)
-        return super().forward(x)
-
-
 class Mixing(Good):
     """Adds the mean of the batch."""
 
@@ -92,15 +83,14 @@ def register(model: type[backbones.Backbone]) -> type[backbones.Backbone]:
     return backbones.register("Mine", paper=Config(), small=Config(0.1))(model)
 
 
-def test_a_good_backbone_passes_by_name_and_by_class() -> None:
-    check_backbone(register(Good))
+def test_a_good_backbone_passes_in_any_letter_case() -> None:
+    register(Good)
     check_backbone("mine", task="forecasting")
 
 
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
-        (Careless, r"a window \[2, 95, 3\] by a network for \[B, 96, 3\] must be refused"),
         (Mixing, "window 0 of a batch of 7 gives another output alone"),
         (Idle, "idle.weight gets no gradient"),
         (Random, "gives another output alone|two evaluations differ"),
@@ -115,8 +105,6 @@ def test_what_is_wrong_is_said(model: type[backbones.Backbone], sentence: str) -
 
 
 def test_what_is_not_registered_cannot_be_checked() -> None:
-    with pytest.raises(ArgumentError, match="Good is not registered"):
-        check_backbone(Good)
     with pytest.raises(ArgumentError, match="no backbone 'Mine'"):
         check_backbone("Mine")
 
@@ -139,7 +127,5 @@ class Raising(Good):
 
 def test_an_error_of_the_backbone_is_an_assertion_that_names_the_check() -> None:
     register(Raising)
-    with pytest.raises(
-        AssertionError, match="Mine for forecasting: RuntimeError where outputs have their shapes"
-    ):
+    with pytest.raises(AssertionError, match="Mine for forecasting: RuntimeError: "):
         check_backbone("Mine")

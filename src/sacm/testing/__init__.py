@@ -9,7 +9,6 @@ def test_my_backbone():
 from __future__ import annotations
 
 from sacm.testing.backbones import check_backbone
-from sacm.testing.scorers import check_scorer
-from sacm.testing.strategies import check_strategy
+from sacm.testing.strategies import check_scorer, check_strategy
 
 __all__ = ["check_backbone", "check_scorer", "check_strategy"]

@@ -1,4 +1,4 @@
-"""`check_strategy`: what a strategy must hold to be trained, resumed and compared with."""
+"""`check_strategy` and `check_scorer`: what strategies and scorers must hold."""
 
 from __future__ import annotations
 
@@ -6,87 +6,41 @@ import copy
 import dataclasses
 import itertools
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sacm.backbones.base import (
-    Backbone,
-    ClassifierNetwork,
-    ForecastNetwork,
-    ReconstructionDetector,
-)
-from sacm.data.datasets import ForecastingData
+from sacm.backbones.base import Backbone
+from sacm.core.config import SACMConfig
+from sacm.data.batches import ForecastBatch
 from sacm.data.forecasting import forecasting_data
+from sacm.inject.attach import attach
 from sacm.strategies.base import ALL_TASKS, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import canonical, parse, parts_of
+from sacm.strategies.sacm import ScorerFactory, scorers
 from sacm.tasks import get_task
-from sacm.testing.shared import are_finite, require, run_checks
+from sacm.testing.backbones import (
+    BackboneCase,
+    are_close,
+    are_finite,
+    make,
+    require,
+    run_checks,
+    windows,
+)
 from sacm.types import TaskName
 
-LENGTH, HORIZON, CHANNELS, ROWS, CLASSES = 16, 10, 2, 600, 2
-_BATCH, _BATCHES = 8, 6
-_STEPS, _LEARNING_RATE = 80, 0.02  # of learning four windows by heart
+LENGTH, HORIZON, CHANNELS, ROWS = 16, 10, 2, 600
 
 
-class CaseBatch(NamedTuple):
-    """Windows with targets `[B, H, C]`, or labels `[B]` for classification."""
-
-    x: Tensor
-    y: Tensor
-    positions: Tensor
-    stamps: Tensor | None = None
-    observed: Tensor | None = None
-    beside: tuple[Tensor | None, ...] = ()  # nothing goes with the windows
-
-
-def network(task: TaskName) -> Backbone:
-    """Make two Linears with two dropouts of different rates, from torch's current seed."""
-    kinds: dict[TaskName, tuple[Any, dict[str, int], tuple[int, int, int]]] = {
-        "forecasting": (ForecastNetwork, {"horizon": HORIZON}, (LENGTH, 32, HORIZON)),
-        "classification": (ClassifierNetwork, {"classes": CLASSES}, (LENGTH * 2, 32, CLASSES)),
-        "anomaly": (ReconstructionDetector, {}, (LENGTH, 12, LENGTH)),
-    }
-    base, sizes, (inputs, hidden, outputs) = kinds[task]
-
-    class TwoLayers(base):  # type: ignore[misc,valid-type]  # the class of a task's networks
-        def __init__(self) -> None:
-            super().__init__(input_len=LENGTH, channels=CHANNELS, **sizes)
-            self.first = nn.Dropout(0.1)
-            self.hidden = nn.Linear(inputs, hidden)
-            self.second = nn.Dropout(0.3)
-            self.head = nn.Linear(hidden, outputs)
-
-        def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-            series = x.flatten(1) if task == "classification" else x.transpose(1, 2)
-            out: Tensor = self.head(self.second(self.hidden(self.first(series))))
-            return out if task == "classification" else out.transpose(1, 2)
-
-    model: Backbone = TwoLayers()
-    return model
-
-
-def series() -> ForecastingData:
-    """Make two waves with a little noise, `[600, 2]`."""
-    time = np.arange(float(ROWS))
-    noise = 0.1 * np.random.default_rng(0).standard_normal((ROWS, CHANNELS))
-    return forecasting_data(np.stack([np.sin(time / 5), np.cos(time / 9)], axis=1) + noise)
-
-
-def batches(task: TaskName = "forecasting", *, size: int = _BATCH) -> list[CaseBatch]:
-    """Cut batches of windows from the series; their positions are their first rows."""
-    values = torch.from_numpy(series().values).float()
-    result = []
-    for number in range(_BATCHES):
-        positions = torch.arange(size) * 3 + 40 * number
-        windows = values[positions[:, None] + torch.arange(LENGTH + HORIZON)]  # [B, L + H, C]
-        y = windows[:, LENGTH:]
-        if task == "classification":
-            y = torch.arange(size) * CLASSES // size
-        result.append(CaseBatch(windows[:, :LENGTH], y, positions))
-    return result
+def make_batches(task: TaskName) -> list[ForecastBatch]:
+    """Make six batches of eight windows; for classification the targets are labels `[B]`."""
+    batches = []
+    for number in range(6):
+        x, y = windows(8, length=LENGTH + HORIZON, channels=CHANNELS, seed=number).split(LENGTH, 1)
+        y = torch.arange(8) // 4 if task == "classification" else y
+        batches.append(ForecastBatch(x, y, None, None, torch.arange(8) * 3 + 40 * number))
+    return batches
 
 
 @dataclass
@@ -100,79 +54,56 @@ class StrategyCase:
     def begin(self) -> tuple[Backbone, StrategyRun]:
         """Return a new network and the `StrategyRun` that trains it."""
         torch.manual_seed(0)
-        model = self.strategy.build(lambda: network(self.task))
-        few = batches(self.task)[:3]  # some strategies train on them beforehand
-        context = TrainingContext(
-            self.task,
-            channels=CHANNELS,
-            rows=ROWS,
-            train=few,
-            val=few[:1],
-            seed=0,
-            batches=lambda number, epoch: itertools.cycle(batches(self.task)),
-        )
-        run = self.strategy.begin(model, context)
-        require(isinstance(run, StrategyRun), "begin must return a StrategyRun")
-        return model, run
+        case = BackboneCase("iTransformer", self.task)
+        sizes = {"length": LENGTH, "horizon": HORIZON, "channels": CHANNELS, "classes": 2}
+        seeds = itertools.count()
+        model = self.strategy.build(lambda: make(case, seed=next(seeds), **sizes))
+        few = make_batches(self.task)[:3]  # some strategies train on them beforehand
+        context = TrainingContext(self.task, CHANNELS, ROWS, few, few[:1], seed=0)
+        further = dataclasses.replace(context, batches=lambda *_: itertools.cycle(few))
+        return model, self.strategy.begin(model, further)
 
-    def train_step(self, model: Backbone, run: StrategyRun, batch: CaseBatch) -> float:
+    def train_step(self, model: Backbone, run: StrategyRun, batch: ForecastBatch) -> float:
         """Find the gradients of one batch as a training run does, and return the loss."""
         model.train()
         model.zero_grad()
         loss = get_task(self.task).training_loss(model, batch, self.strategy, run)
         require(loss.isfinite(), "the training loss is not finite")
         loss.backward()
+        gradients = [p.grad for p in model.parameters() if p.grad is not None]
+        require(gradients and are_finite(gradients), "gradients are missing or not finite")
         if (rates := run.rates) is not None:
-            shape = rates.shape == (len(batch.x),) and not rates.requires_grad
-            require(shape, "rates must be one detached value a window, [B]")
-            require(((rates >= 0) & (rates < 1)).all(), "a rate is not in [0, 1)")
+            valid = rates.shape == (len(batch.x),) and ((rates >= 0) & (rates < 1)).all()
+            require(valid, "rates must be one value in [0, 1) a window, [B]")
         return float(loss.detach())
-
-    def evaluate(self, model: Any, batch: CaseBatch) -> float:
-        """Return the task's own loss in evaluation mode."""
-        model.eval()
-        with torch.no_grad():
-            x = self.strategy.inputs(batch.x)
-            if self.task == "anomaly":
-                return float(model.validation_loss(x))
-            if self.task == "classification":
-                return float(nn.functional.cross_entropy(model(x), batch.y))
-            return float((model(x) - batch.y).abs().mean())
 
 
 def a_meaning_has_one_spelling(case: StrategyCase) -> None:
     """Equal options make equal strategies."""
-    spelling = canonical(case.text)
-    require(canonical(spelling) == spelling, f"{spelling} is not its own spelling")
-    for part, same in zip(parts_of(case.strategy), parts_of(parse(spelling)), strict=True):
+    for part, same in zip(
+        parts_of(case.strategy), parts_of(parse(canonical(case.text))), strict=True
+    ):
         frozen = dataclasses.is_dataclass(part) and part.__dataclass_params__.frozen
         require(frozen, "the class must be a frozen dataclass")
-        require(part == same, f"{spelling} stands for other options")
+        require(part == same, f"{canonical(case.text)} stands for other options")
 
 
-def data_keep_their_kind(case: StrategyCase) -> None:
-    """The strategy learns from a short series; the data stay of the same kind."""
-    if case.task != "forecasting":
-        return
-    data = series()
-    prepared = case.strategy.prepare(data, window=LENGTH)
-    shape = getattr(getattr(prepared.data, "values", None), "shape", None)
-    same = isinstance(prepared.data, type(data)) and shape == (ROWS, CHANNELS)
-    require(same, "prepare must give data of the same kind and shape")
-    require(isinstance(prepared.strategy, Strategy), "prepare must give a Strategy")
-    case.strategy = prepared.strategy
-
-
-def inputs_keep_their_shape(case: StrategyCase) -> None:
-    """What the model sees has the windows' shape and type, and is the same each time."""
-    x = batches()[0].x
+def data_and_inputs_keep_their_shape(case: StrategyCase) -> None:
+    """The strategy learns from a short series; windows keep shape and type, the same each time."""
+    if case.task == "forecasting":
+        data = forecasting_data(windows(1, length=ROWS, channels=CHANNELS)[0].double().numpy())
+        prepared = case.strategy.prepare(data, window=LENGTH)
+        same = type(prepared.data) is type(data) and prepared.data.values.shape == (ROWS, CHANNELS)
+        require(same, "prepare must give data of the same kind and shape")
+        case.strategy = prepared.strategy
+    x = make_batches(case.task)[0].x
     before = x.clone()
-    for windows in (x, x.double(), x[:1]):
-        seen = case.strategy.inputs(windows)
-        kept = seen.shape == windows.shape and seen.dtype == windows.dtype
-        require(kept, f"inputs turns {list(windows.shape)} into {list(seen.shape)}")
+    for given in (x, x.double(), x[:1]):
+        seen = case.strategy.inputs(given)
+        kept = seen.shape == given.shape and seen.dtype == given.dtype
+        require(kept, f"inputs turns {list(given.shape)} into {list(seen.shape)}")
         require(are_finite([seen]), "inputs gives values that are not finite")
-        same = torch.equal(case.strategy.inputs(windows), seen)
+        same = torch.equal(case.strategy.inputs(given), seen)
         require(same, "inputs gives other values the second time")
     require(torch.equal(x, before), "inputs changes its argument")
 
@@ -180,7 +111,7 @@ def inputs_keep_their_shape(case: StrategyCase) -> None:
 def a_resumed_run_goes_on_alike(case: StrategyCase) -> None:
     """Two epochs, then the same step from a state that was saved and loaded."""
     model, run = case.begin()
-    data = batches(case.task)
+    data = make_batches(case.task)
     for epoch in (1, 2):
         run.begin_epoch(epoch)
         for batch in data:
@@ -202,34 +133,15 @@ def a_resumed_run_goes_on_alike(case: StrategyCase) -> None:
     require(losses[0] == losses[1], "a resumed run goes on differently")
 
 
-def windows_are_learnt_by_heart(case: StrategyCase) -> None:
-    """The error of four windows in evaluation falls to less than half."""
-    model, run = case.begin()
-    four = batches(case.task, size=4)[0]
-    before = case.evaluate(model, four)
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.Adam(parameters, lr=_LEARNING_RATE)
-    run.begin_epoch(1)
-    for _ in range(_STEPS):
-        case.train_step(model, run, four)
-        optimizer.step()
-        run.after_step()
-    after = case.evaluate(model, four)
-    sentence = f"four windows are not learnt: their error goes from {before:.3g} to {after:.3g}"
-    require(after < 0.5 * before, sentence)
-
-
 CHECKS = (
     a_meaning_has_one_spelling,
-    data_keep_their_kind,
-    inputs_keep_their_shape,
+    data_and_inputs_keep_their_shape,
     a_resumed_run_goes_on_alike,
-    windows_are_learnt_by_heart,
 )
 
 
 def check_strategy(text: str, *, task: TaskName | None = None) -> None:
-    """Check that a strategy has one spelling, learns, and survives a restart.
+    """Check that a strategy has one spelling, trains, and survives a restart.
 
     Args:
         text: A registered strategy with or without options, such as "sacm(p_max=0.3)"; also
@@ -250,3 +162,60 @@ def check_strategy(text: str, *, task: TaskName | None = None) -> None:
     chosen = task or (meant_for or ALL_TASKS)[0]
     strategy.check_task(chosen)
     run_checks(f"strategy {text}", CHECKS, StrategyCase(text, strategy, chosen))
+
+
+def check_scorer(scorer: str | ScorerFactory) -> None:
+    """Check that a scorer gives one finite, repeatable score a window and can be trained with.
+
+    Args:
+        scorer: A registered name, or a factory `(channels, config) -> module` from windows
+            `[B, L, C]` to scores `[B]`.
+
+    Raises:
+        AssertionError: If something does not hold; one sentence that says what.
+        ArgumentError: If no scorer of that name is registered.
+
+    Example:
+        >>> from sacm.testing import check_scorer
+        >>> check_scorer("spectral")
+    """
+    factory = scorers.get(scorer) if isinstance(scorer, str) else scorer
+    name = scorer if isinstance(scorer, str) else getattr(scorer, "__name__", "scorer")
+    run_checks(f"scorer {name}", (windows_are_scored_alone, attached_training_works), factory)
+
+
+def windows_are_scored_alone(factory: ScorerFactory) -> None:
+    """One score a window, the same each time, whatever else is in the batch."""
+    for channels, length in ((3, 96), (1, 25)):
+        module, x = factory(channels, SACMConfig()), windows(6, length=length, channels=channels)
+        require(isinstance(module, nn.Module), "the factory must give an nn.Module")
+        before, scores, what = x.clone(), _scores(module, x), f"for windows {list(x.shape)}"
+        require(scores.shape == x.shape[:1], f"scores must be [{len(x)}] {what}")
+        require(scores.is_floating_point(), f"scores must be floats, not {scores.dtype}")
+        require(are_finite([scores]), f"scores must be finite {what}")
+        require(torch.equal(x, before), "the windows must be left alone")
+        require(torch.equal(_scores(module, x), scores), "two calls give different scores")
+        alone = torch.cat([_scores(module, window) for window in x.split(1)])
+        close = are_close([alone], [scores], tolerance=1e-5)
+        require(close, "the score of a window must not depend on the others of its batch")
+        constant = _scores(module, torch.zeros_like(x))
+        require(are_finite([constant]), "scores of constant windows must be finite")
+
+
+def attached_training_works(factory: ScorerFactory) -> None:
+    """Attached, it gives rates in bounds and finite gradients, under autocast too."""
+    model, x = nn.Sequential(nn.Dropout(0.1), nn.Linear(3, 1)), windows(8)
+    modulator = attach(model, channels=3, scorer=factory(3, SACMConfig()), example_inputs=x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        model(x).square().mean().backward()
+    require(are_finite([modulator.rates]), "rates must be finite")
+    gradients = [p.grad for p in modulator.parameters()]
+    require(are_finite(gradients), "a gradient of the modulator is not finite")
+
+
+@torch.no_grad()
+def _scores(module: nn.Module, x: Tensor) -> Tensor:
+    result = module(x)
+    scores: Tensor = getattr(result, "scores", result)
+    require(isinstance(scores, Tensor), f"scores must be a tensor, not {type(scores).__name__}")
+    return scores

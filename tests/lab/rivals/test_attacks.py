@@ -7,8 +7,8 @@ import torch
 
 from sacm.strategies import Step, TrainingContext, parse
 from sacm.tasks import get_task
-from sacm.testing.strategies import batches, network
 from sacm_lab.rivals.pgd import AttackRun
+from tests.lab.rivals.cases import batches, network
 
 CONTEXT = TrainingContext("forecasting", 2, 600, train=batches(), val=batches()[:1], seed=0)
 

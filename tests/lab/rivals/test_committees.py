@@ -14,10 +14,10 @@ from sacm import Predictor
 from sacm.errors import ArgumentError
 from sacm.strategies import TrainingContext, parse
 from sacm.tasks import get_task
-from sacm.testing.strategies import batches, network
 from sacm.training import Run
 from sacm.training.trainer import Training
 from sacm_lab.rivals.committee import Committee
+from tests.lab.rivals.cases import batches, network
 from tests.training.cases import make_data, make_settings, small_run
 
 CONTEXT = TrainingContext(
