@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from sacm import attach
 from sacm.backbones.registry import entry, has_tables
 from sacm.errors import ArgumentError
 from sacm.testing.backbones import evaluate_network
@@ -86,6 +87,16 @@ def test_wrong_settings_are_refused_in_one_sentence(case: Case) -> None:
 def test_windows_of_another_shape_are_refused(case: Case, shape: tuple[int, ...]) -> None:
     with pytest.raises(ArgumentError, match=re.escape("[B, 96, 3]")):
         make(case)(torch.zeros(shape))
+
+
+@every_network
+def test_stated_layouts_are_those_that_the_probe_finds(case: Case) -> None:
+    model, x = make(case), windows(5)
+    stated, model.sacm_layouts = model.sacm_layouts, {}
+    found = {site.name: site.layout for site in attach(model, example_inputs=x).sites}
+    # None: no window moves the site, such as a learned table.
+    assert all(layout in (None, stated[name]) for name, layout in found.items())
+    assert any(found.values())
 
 
 @every_detector

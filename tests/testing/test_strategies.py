@@ -40,11 +40,6 @@ class Shortened(Strategy):
         return x[:, 1:]
 
 
-@dataclass
-class Thawed(Strategy):
-    """Is not frozen."""
-
-
 class ForgetfulRun(StrategyRun):
     """Counts steps, keeps fewer targets at each, and forgets the count."""
 
@@ -98,7 +93,6 @@ def test_a_good_strategy_passes_with_options_and_combined() -> None:
     [
         (InPlace, "inputs changes its argument"),
         (Shortened, r"inputs turns \[8, 16, 2\] into \[8, 15, 2\]"),
-        (Thawed, "the class must be a frozen dataclass"),
         (Forgetful, "a resumed run goes on differently"),
         (Hidden, "a scalar is not among the parameters of the model"),
     ],

@@ -16,18 +16,10 @@ from sacm.data.batches import ForecastBatch
 from sacm.data.forecasting import forecasting_data
 from sacm.inject.attach import attach
 from sacm.strategies.base import ALL_TASKS, Strategy, StrategyRun, TrainingContext
-from sacm.strategies.registry import canonical, parse, parts_of
+from sacm.strategies.registry import parse, parts_of
 from sacm.strategies.sacm import ScorerFactory, scorers
 from sacm.tasks import get_task
-from sacm.testing.backbones import (
-    BackboneCase,
-    are_close,
-    are_finite,
-    make,
-    require,
-    run_checks,
-    windows,
-)
+from sacm.testing.backbones import BackboneCase, are_finite, make, require, run_checks, windows
 from sacm.types import TaskName
 
 LENGTH, HORIZON, CHANNELS, ROWS = 16, 10, 2, 600
@@ -47,16 +39,14 @@ def make_batches(task: TaskName) -> list[ForecastBatch]:
 class StrategyCase:
     """A strategy that is checked for one task."""
 
-    text: str
     strategy: Strategy
     task: TaskName
 
     def begin(self) -> tuple[Backbone, StrategyRun]:
         """Return a new network and the `StrategyRun` that trains it."""
         torch.manual_seed(0)
-        case = BackboneCase("iTransformer", self.task)
+        case, seeds = BackboneCase("iTransformer", self.task), itertools.count()
         sizes = {"length": LENGTH, "horizon": HORIZON, "channels": CHANNELS, "classes": 2}
-        seeds = itertools.count()
         model = self.strategy.build(lambda: make(case, seed=next(seeds), **sizes))
         few = make_batches(self.task)[:3]  # some strategies train on them beforehand
         context = TrainingContext(self.task, CHANNELS, ROWS, few, few[:1], seed=0)
@@ -72,20 +62,7 @@ class StrategyCase:
         loss.backward()
         gradients = [p.grad for p in model.parameters() if p.grad is not None]
         require(gradients and are_finite(gradients), "gradients are missing or not finite")
-        if (rates := run.rates) is not None:
-            valid = rates.shape == (len(batch.x),) and ((rates >= 0) & (rates < 1)).all()
-            require(valid, "rates must be one value in [0, 1) a window, [B]")
         return float(loss.detach())
-
-
-def a_meaning_has_one_spelling(case: StrategyCase) -> None:
-    """Equal options make equal strategies."""
-    for part, same in zip(
-        parts_of(case.strategy), parts_of(parse(canonical(case.text))), strict=True
-    ):
-        frozen = dataclasses.is_dataclass(part) and part.__dataclass_params__.frozen
-        require(frozen, "the class must be a frozen dataclass")
-        require(part == same, f"{canonical(case.text)} stands for other options")
 
 
 def data_and_inputs_keep_their_shape(case: StrategyCase) -> None:
@@ -133,15 +110,8 @@ def a_resumed_run_goes_on_alike(case: StrategyCase) -> None:
     require(losses[0] == losses[1], "a resumed run goes on differently")
 
 
-CHECKS = (
-    a_meaning_has_one_spelling,
-    data_and_inputs_keep_their_shape,
-    a_resumed_run_goes_on_alike,
-)
-
-
 def check_strategy(text: str, *, task: TaskName | None = None) -> None:
-    """Check that a strategy has one spelling, trains, and survives a restart.
+    """Check that a strategy keeps shapes, trains, and goes on alike after a restart.
 
     Args:
         text: A registered strategy with or without options, such as "sacm(p_max=0.3)"; also
@@ -161,7 +131,8 @@ def check_strategy(text: str, *, task: TaskName | None = None) -> None:
     meant_for = [name for name in ALL_TASKS if all(name in part.tasks for part in parts)]
     chosen = task or (meant_for or ALL_TASKS)[0]
     strategy.check_task(chosen)
-    run_checks(f"strategy {text}", CHECKS, StrategyCase(text, strategy, chosen))
+    checks = (data_and_inputs_keep_their_shape, a_resumed_run_goes_on_alike)
+    run_checks(f"strategy {text}", checks, StrategyCase(strategy, chosen))
 
 
 def check_scorer(scorer: str | ScorerFactory) -> None:
@@ -196,7 +167,7 @@ def windows_are_scored_alone(factory: ScorerFactory) -> None:
         require(torch.equal(x, before), "the windows must be left alone")
         require(torch.equal(_scores(module, x), scores), "two calls give different scores")
         alone = torch.cat([_scores(module, window) for window in x.split(1)])
-        close = are_close([alone], [scores], tolerance=1e-5)
+        close = torch.allclose(alone, scores, atol=1e-5, rtol=1e-5)
         require(close, "the score of a window must not depend on the others of its batch")
         constant = _scores(module, torch.zeros_like(x))
         require(are_finite([constant]), "scores of constant windows must be finite")
