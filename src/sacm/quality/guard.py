@@ -115,8 +115,8 @@ class Guard:
         at, rows = recording.training_part()
         values = np.asarray(recording.values[at], np.float64)
         ruled, kept = (array[at] for array in self._apply_rules(recording, recording.values))
-        self.levels_, *found = checks.judge(values, rows, self.config_, ruled > 0)
-        flags, grades, ruled = self._combine(*found, ruled, kept)
+        self.levels_, flags, grades = checks.judge(values, rows, self.config_, ruled > 0)
+        flags, grades, ruled = self._combine(flags, grades, ruled, kept)
         fail = grades == FAIL
         self.repair_ = RepairModel.learn(values, fail, rows)
         few = (np.isfinite(values) & ~fail).sum(0) < self.config_.fewest_values
@@ -181,8 +181,8 @@ class Guard:
         values = given.values[:, order]
         ruled, kept = self._apply_rules(given, values)
         learnt = self.config_, ruled > 0, self.levels_
-        _, *found = checks.judge(values, given.parts(), *learnt)
-        return self._repair_table(given, order, *self._combine(*found, ruled, kept))
+        _, flags, grades = checks.judge(values, given.parts(), *learnt)
+        return self._repair_table(given, order, *self._combine(flags, grades, ruled, kept))
 
     def _repair_table(
         self, given: Recording, order: Array, flags: Array, grades: Array, ruled: Array
@@ -199,9 +199,9 @@ class Guard:
 
     def _quality(self, given: Recording, order: Array, *found: Array) -> Quality:
         """What was found, with channels as they were given, repaired where they are changed."""
-        *flags, repaired, changed, uncertainty = (array[:, np.argsort(order)] for array in found)
-        repairs = np.where(changed, repaired, given.values), changed, uncertainty * changed
-        return Quality(given, *flags, *repairs, self.config_, dict(self.unjudged_))
+        flags, grades, ruled, repaired, changed, unsure = (a[:, np.argsort(order)] for a in found)
+        repairs = np.where(changed, repaired, given.values), changed, unsure * changed
+        return Quality(given, flags, grades, ruled, *repairs, self.config_, dict(self.unjudged_))
 
     @property
     def _least(self) -> int:

@@ -160,9 +160,9 @@ def _give_back(data: Any, table: Table, new: Array, changed: Array) -> Any:
         at = list(content.columns).index(table.names[channel])
         old = content.iloc[:, at]
         numbers = pd.to_numeric(old).to_numpy(np.float64, na_value=np.nan)
-        column = np.where(marks[:, channel], values[:, channel], numbers)
-        kind = old.dtype if pd.api.types.is_float_dtype(old) else None
-        columns[at] = pd.Series(column, index=old.index, name=old.name, dtype=kind)
+        numbers = np.where(marks[:, channel], values[:, channel], numbers)
+        kind: Any = old.dtype if pd.api.types.is_float_dtype(old) else None
+        columns[at] = pd.Series(numbers, index=old.index, name=old.name, dtype=kind)
     if table.source.kind == "polars":
         import polars
 

@@ -80,7 +80,8 @@ class RepairModel:
             scaled = (np.where(gone, 0.0, result[at]) - self.centre) / self.scale - profile[at]
             scaled = interpolate(scaled, gone)
             # No other row changes what is smallest.
-            near = moving_mean(gone.any(1, keepdims=True) * 1.0, 2 * (REACH + 1) + 1)[:, 0] > 0
+            width = 2 * (REACH + 1) + 1
+            near = moving_mean(gone.any(1, keepdims=True).astype(float), width)[:, 0] > 0
             for _ in range(2):  # all channels are filled in turn
                 explained = _explain(scaled, self.related, self.own, self.season)
                 rest = interpolate(scaled - explained, gone)

@@ -89,7 +89,8 @@ class Rules:
         kept = () if keep is None else read_kept(keep)
         if isinstance(rules, cls):
             return replace(rules, kept=rules.kept + kept)
-        written, lines, source = {} if rules is None else rules, {}, "rules"
+        lines: dict[tuple[str, ...], int] = {}
+        written, source = {} if rules is None else rules, "rules"
         if isinstance(rules, str | Path):
             (written, lines), source = _read_yaml(Path(rules)), str(rules)
         elif not isinstance(written, Mapping):
