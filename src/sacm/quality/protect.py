@@ -68,9 +68,9 @@ class Protection:
         repaired, _, grades = self.guard.inspect(x)
         if tracing():  # graphs and traces hold no report
             return repaired
-        changed, finite = grades == FAIL, x.detach().isfinite()
+        changed = grades == FAIL
         first, self.last_report = self.last_report is None, RepairReport(changed)
-        if first and float((changed & finite).sum() / finite.sum().clamp(min=1)) > OTHER_UNITS:
+        if first and bool((changed & x.isfinite()).float().mean() > OTHER_UNITS):
             why = "was it fitted on other units than the model's? Then pass scaler= to protect"
             share = f"{self.argument.model_name}: the guard repaired {changed.float().mean():.0%}"
             warnings.warn(f"{share} of the first batch; {why}.", SACMWarning, stacklevel=2)

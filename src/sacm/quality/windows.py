@@ -90,6 +90,7 @@ class WindowGuard(nn.Module):
         self._shortest_run = min(int(self.run_limit.min()), self.length)
         self._ruled = bool(torch.isfinite(self.rule_range).any())
         self._limits_change = bool(torch.isfinite(self.max_change).any())
+        self._left = bool(self.alone.any())
 
     def forward(self, x: Tensor) -> Tensor:
         """Repair what is a fail in windows `[B, L, C]`, in the units of the training rows.
@@ -118,18 +119,18 @@ class WindowGuard(nn.Module):
         with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
             # Differences first: in float32 a small change at a high level would be lost.
             values = x.detach() if x.dtype == torch.float64 else x.detach().float()
-            z = ((values - self.mean) / self.scale).float()
+            scaled = z = ((values - self.mean) / self.scale).float()
             flags = self._certain(values, z, x.dtype)
-            grades = (flags > 0).to(torch.uint8) * FAIL
-            filled = self._fill(z, flags > 0)
-            if filled is not z:
-                z = torch.where(self._outage(flags == Kind.STUCK), z, filled)
+            bad = flags > 0
+            grades = bad.to(torch.uint8) * FAIL
+            if _some(bad):
+                z = torch.where(self._outage(flags == Kind.STUCK), z, self._fill(z, bad))
             if self.basis.shape[1]:
                 z, flags, grades = self._compare(z, flags, grades, repair_all)
-            changed = grades >= (SUSPECT if repair_all else FAIL)
-            if not _some(changed):
+            if z is scaled:
                 return WindowJudgement(x, flags, grades)
             repaired = (z * self.scale + self.mean).to(x.dtype)
+        changed = grades >= (SUSPECT if repair_all else FAIL)
         return WindowJudgement(torch.where(changed, repaired, x), flags, grades)
 
     def judge_last(self, windows: np.ndarray, repair_all: bool) -> tuple[np.ndarray, ...]:
@@ -207,19 +208,21 @@ class WindowGuard(nn.Module):
     def _certain(self, values: Tensor, z: Tensor, dtype: torch.dtype) -> Tensor:
         """Flags of missing values, gap codes, broken rules, impossible values and stuck runs."""
         gone = ~((z >= self.limits[0]) & (z <= self.limits[1]))  # NaN is neither
-        flags = torch.where(z.isfinite(), Kind.SPIKE, Kind.MISSING) * gone
+        flags = torch.zeros_like(gone, dtype=torch.uint8)
+        if _some(gone):
+            flags = flags.masked_fill(gone, Kind.SPIKE).masked_fill(~z.isfinite(), Kind.MISSING)
         if self._ruled:
             ruled = (values < self.rule_range[0]) | (values > self.rule_range[1])
-            flags = torch.where(ruled, Kind.RULE, flags)
+            flags = flags.masked_fill(ruled, Kind.RULE)
         if self.codes.shape[0]:
             grain = max(torch.finfo(dtype).eps, GRAIN)
             near = grain * self.codes.abs() + torch.finfo(torch.float32).tiny
             code = ((values.unsqueeze(-2) - self.codes).abs() <= near).any(-2)
-            flags = torch.where(code, Kind.CODE, flags)
+            flags = flags.masked_fill(code, Kind.CODE)
         if self._limits_change:
-            flags = torch.where(self._too_fast(values, flags > 0), Kind.RULE, flags)
-        flags = torch.where(self._stuck(z, flags > 0, dtype), Kind.STUCK, flags)
-        return torch.where(~self.alone | (flags == Kind.MISSING), flags, 0).to(torch.uint8)
+            flags = flags.masked_fill(self._too_fast(values, flags > 0), Kind.RULE)
+        flags = flags.masked_fill(self._stuck(z, flags > 0, dtype), Kind.STUCK)
+        return flags.masked_fill(self.alone & (flags != Kind.MISSING), 0) if self._left else flags
 
     def _too_fast(self, values: Tensor, gone: Tensor) -> Tensor:
         """Values that differ from the last accepted one by more than `max_change` a step."""
