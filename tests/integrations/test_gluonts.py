@@ -14,7 +14,8 @@ from gluonts.dataset.common import ListDataset  # after the check
 from gluonts.model.predictor import Predictor
 from gluonts.torch.model.patch_tst import PatchTSTEstimator
 
-from sacm.integrations.gluonts import SACMCallback, protect_predictor
+from sacm.inject.window import WindowPath  # after the check
+from sacm.integrations.gluonts import SACMCallback
 
 from .series import load_series
 
@@ -77,5 +78,7 @@ def test_estimator_trains_and_its_predictor_is_saved_and_protected(tmp_path: Pat
     broken = values()
     broken[-3] = 90.0
     healthy, raw = answer(predictor, values()), answer(predictor, broken)
-    protect_predictor(predictor, sacm.Guard(window=LENGTH).fit(values()))
+    position = list(predictor.input_names).index("past_target")
+    guard = sacm.Guard(window=LENGTH).fit(values())
+    sacm.protect(predictor.prediction_net, guard, input_arg=WindowPath((position,)))
     assert abs(answer(predictor, broken) - healthy).max() < 0.2 * abs(raw - healthy).max()

@@ -84,8 +84,7 @@ def test_saved_forecaster_predicts_the_same_and_trains_on(fitted: Any, tmp_path:
     assert not hasattr(raw.models[0], "sacm_modulator")
     np.testing.assert_array_equal(raw.predict()["NHITS"].to_numpy(), expected)
 
-    attach_forecaster(raw, saved=folder)
-    np.testing.assert_array_equal(scalars(raw), scalars(fitted))
+    attach_forecaster(raw)
     np.testing.assert_array_equal(raw.predict()["NHITS"].to_numpy(), expected)
     raw.fit(frame(), use_init_models=False)
     assert not np.array_equal(scalars(raw), scalars(fitted))
@@ -102,26 +101,20 @@ def test_callback_among_the_arguments_and_cross_validation_work() -> None:
 
 
 @pytest.mark.slow
-def test_every_trial_of_an_automatic_model_is_attached(tmp_path: Path) -> None:
+def test_a_callback_in_the_config_attaches_every_trial_of_an_automatic_model() -> None:
     auto = pytest.importorskip("neuralforecast.auto")
 
     def settings(trial: Any) -> dict[str, Any]:
         rate = trial.suggest_float("dropout_prob_theta", 0.1, 0.3)
         small = {"input_size": LENGTH, "max_steps": 3, "mlp_units": [[8, 8]] * 3}
-        return {**small, "dropout_prob_theta": rate, **QUIET}
+        return {**small, "dropout_prob_theta": rate, "callbacks": [SACMCallback()], **QUIET}
 
     choice = auto.AutoNHITS(h=4, config=settings, backend="optuna", num_samples=2)
     forecaster = NeuralForecast([choice], freq="h")
-    attach_forecaster(forecaster)
+    with pytest.raises(ArgumentError, match="among the callbacks of its config"):
+        attach_forecaster(forecaster)
     forecaster.fit(frame(), val_size=8)
-    best = forecaster.models[0].model
-    assert best.sacm_modulator.rates is not None
-    forecaster.save(str(tmp_path / "saved"))
-    again = NeuralForecast.load(str(tmp_path / "saved"))
-    attach_forecaster(again, saved=tmp_path / "saved")
-    assert scalars(again).tolist() == [
-        float(v) for p in best.sacm_modulator.parameters() for v in p.detach().ravel()
-    ]
+    assert forecaster.models[0].model.sacm_modulator.rates is not None
 
 
 def test_protected_forecaster_repairs_the_newest_rows(fitted: Any, tmp_path: Path) -> None:

@@ -255,9 +255,10 @@ def _may_drop(module: nn.Module) -> bool:
     """Return whether the forward of a module may call dropout as a function."""
     if isinstance(module, torch.jit.ScriptModule):  # its forward is no Python code
         return False
-    if type(module).forward is nn.Module.forward:  # nn.ModuleList has none of its own
-        return False
-    builtin = type(module).__module__.startswith("torch.nn.modules")
+    origin = type(module).__module__
+    if type(module).forward is nn.Module.forward or origin.startswith("torchmetrics"):
+        return False  # nn.ModuleList has none of its own; darts saves its metrics
+    builtin = origin.startswith("torch.nn.modules")
     return isinstance(module, nn.MultiheadAttention) or not builtin or any(module.children())
 
 

@@ -1,10 +1,9 @@
-"""SACM and guards in the torch models of GluonTS."""
+"""SACM in the torch models of GluonTS."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sacm.inject.window import WindowPath
 from sacm.integrations.lightning import AttachCallback
 from sacm.integrations.shared import WindowedNetwork
 
@@ -26,17 +25,3 @@ class SACMCallback(AttachCallback):
 
     locate = staticmethod(locate_window)
     raw_checkpoints = True
-
-
-def protect_predictor(predictor: Any, guard: Any) -> None:
-    """Make a trained predictor repair its windows before its network gets them.
-
-    Args:
-        predictor: What `estimator.train` returned.
-        guard: A fitted `sacm.Guard`, in the units of the data set, for as many rows as
-            `past_target` has.
-    """
-    position = list(predictor.input_names).index(WINDOW)
-    # The library calls the forward of the inner network by name, past its hooks.
-    network = WindowedNetwork(predictor.prediction_net, input_arg=WindowPath((position,)))
-    network.protect(guard)

@@ -13,40 +13,24 @@ from sacm.errors import ArgumentError
 from sacm.inject.modulator import CapacityModulator
 from sacm.inject.sites import MODULATOR
 from sacm.inject.window import InputArg, WindowLayout
-from sacm.integrations.shared import WindowedNetwork, check_optimizers, modulator_of, put_scalars
+from sacm.integrations.shared import WindowedNetwork, check_optimizers, modulator_of
 
 
-class NetworkCallback(Callback):
-    """Changes the network of a LightningModule before optimizers and checkpoints.
-
-    Attributes:
-        locate: From the LightningModule to its network.
-    """
-
-    locate: Callable[[Any], WindowedNetwork]
-
-    def change(self, windowed: WindowedNetwork) -> None:
-        """Change the network; called again for a network that is changed already."""
-        raise NotImplementedError
-
-    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Change the network now."""
-        self.change(self.locate(pl_module))
-
-
-class AttachCallback(NetworkCallback):
-    """Attaches when a model is fitted, and logs the mean dropout rate of every epoch.
+class AttachCallback(Callback):
+    """Attaches before optimizers and checkpoints, and logs the mean dropout rate of every epoch.
 
     Args:
         config: Settings of the method.
         coverage: As in `sacm.attach`.
 
     Attributes:
+        locate: From the LightningModule to its network.
         modulator: The modulator of the network; None before the callback was set up.
         raw_checkpoints: For libraries that load checkpoints into a raw network of their own: the
-            scalars are the state of this callback, and not among the weights of a checkpoint.
+            scalars are not among the weights, and a loaded model starts with new ones.
     """
 
+    locate: Callable[[Any], WindowedNetwork]
     raw_checkpoints: ClassVar[bool] = False
 
     def __init__(
@@ -58,13 +42,14 @@ class AttachCallback(NetworkCallback):
         self.modulator: CapacityModulator | None = None
         self.config, self.coverage = config, coverage
 
-    def change(self, windowed: WindowedNetwork) -> None:
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Attach; a network that is attached already stays as it is."""
-        self.modulator = modulator_of(windowed.network)
+        windowed = self.locate(pl_module)
+        self.modulator = modulator_of(windowed.model)
         if self.modulator is None:
             self.modulator = windowed.attach(self.config, self.coverage)
-            if self.raw_checkpoints and modulator_of(windowed.network) is not None:
-                windowed.network.register_state_dict_post_hook(_hide_scalars)
+            if self.raw_checkpoints and modulator_of(windowed.model) is not None:
+                windowed.model.register_state_dict_post_hook(_hide_scalars)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Raise an error if an optimizer was made too early."""
@@ -79,17 +64,6 @@ class AttachCallback(NetworkCallback):
         if rates is not None:  # there is no dropout otherwise, which attaching has said
             options: dict[str, Any] = {"on_step": False, "on_epoch": True, "batch_size": len(rates)}
             pl_module.log("sacm/rate_mean", rates.mean(), **options)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the scalars, unless the weights of a checkpoint hold them."""
-        if self.modulator is None or not self.raw_checkpoints:
-            return {}
-        return dict(self.modulator.state_dict())
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on with the scalars of a checkpoint."""
-        if state_dict and self.modulator is not None:
-            put_scalars(self.modulator, state_dict, "the checkpoint")
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the modulator out: a callback may be saved among the settings of a model."""

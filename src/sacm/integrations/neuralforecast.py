@@ -1,9 +1,7 @@
-"""SACM and guards in NeuralForecast, for its models and its automatic models."""
+"""SACM and guards in NeuralForecast."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from neuralforecast.common._base_auto import BaseAuto
@@ -11,10 +9,9 @@ from neuralforecast.common._base_model import BaseModel
 
 from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
-from sacm.files import read_weights
 from sacm.inject.window import WindowPath
 from sacm.integrations.lightning import AttachCallback
-from sacm.integrations.shared import WindowedNetwork, put_scalars
+from sacm.integrations.shared import WindowedNetwork
 
 if TYPE_CHECKING:
     from neuralforecast import NeuralForecast
@@ -41,64 +38,32 @@ def attach_forecaster(
     *,
     config: SACMConfig | None = None,
     coverage: Literal["modules", "all"] = "modules",
-    saved: str | Path | None = None,
 ) -> None:
-    """Attach to all models of a `NeuralForecast`; automatic models attach in every trial.
+    """Attach to all models of a `NeuralForecast`.
 
     `fit`, `cross_validation`, `predict`, `save` and `load` work as before. A loaded model is a raw
-    model: attach again to train it further.
+    model: attach again to train it further, with new scalars. For automatic models put a
+    `SACMCallback` among the `callbacks` of their config.
 
     Args:
         forecaster: The object, before `fit`.
         config: Settings of the method.
         coverage: As in `sacm.attach`.
-        saved: The folder that `forecaster` was loaded from, to go on with the scalars saved there.
+
+    Raises:
+        ArgumentError: A model is automatic, or has such a callback already.
     """
     for model in (*forecaster.models_init, *forecaster.models):  # the second are copies
-        _add_callback(model, SACMCallback(config=config, coverage=coverage))
-    if saved is not None:
-        _restore(forecaster, Path(saved))
-
-
-def _add_callback(model: BaseModel | BaseAuto, callback: SACMCallback) -> None:
-    """Put the callback among those of a model, or of the models that an automatic one makes."""
-    if isinstance(model, BaseAuto) and callable(model.config):  # Optuna asks a function
-        model.config = _SettingsWithCallback(model.config, callback)
-        return
-    settings = model.config if isinstance(model, BaseAuto) else model.trainer_kwargs
-    callbacks = settings.get("callbacks") or []
-    if any(isinstance(each, SACMCallback) for each in callbacks):
-        raise ArgumentError(f"{model} has a SACMCallback already: attach once.")
-    changed = {**settings, "callbacks": [*callbacks, callback]}
-    if isinstance(model, BaseAuto):
-        model.config = changed
-    else:
-        model.trainer_kwargs = changed
-
-
-class _SettingsWithCallback:
-    """The settings that Optuna's trials use, and our callback among them."""
-
-    def __init__(self, config: Callable[[Any], dict[str, Any]], callback: SACMCallback) -> None:
-        self.config, self.callback = config, callback
-
-    def __call__(self, trial: Any) -> dict[str, Any]:
-        settings = self.config(trial)
-        return {**settings, "callbacks": [*settings.get("callbacks", []), self.callback]}
-
-
-def _restore(forecaster: NeuralForecast, folder: Path) -> None:
-    """Attach the models of a loaded object now, with the scalars of its folder."""
-    count: dict[str, int] = {}
-    for pair in zip(forecaster.models, forecaster.models_init, strict=True):
-        name = repr(pair[0])
-        index = count[name] = count.get(name, -1) + 1
-        file = folder / f"{name}_{index}.safetensors"
-        scalars = read_weights(file)
-        for model in pair:
-            callback = model.trainer_kwargs["callbacks"][-1]
-            callback.change(locate_window(model))
-            put_scalars(callback.modulator, scalars, str(file))
+        if isinstance(model, BaseAuto):
+            raise ArgumentError(
+                f"{model} makes its models itself: put SACMCallback() among the callbacks of its "
+                "config."
+            )
+        callbacks = model.trainer_kwargs.get("callbacks") or []
+        if any(isinstance(each, SACMCallback) for each in callbacks):
+            raise ArgumentError(f"{model} has a SACMCallback already: attach once.")
+        added = SACMCallback(config=config, coverage=coverage)
+        model.trainer_kwargs = {**model.trainer_kwargs, "callbacks": [*callbacks, added]}
 
 
 def protect_forecaster(forecaster: NeuralForecast, guard: Any) -> None:
