@@ -61,10 +61,7 @@ def read_labels(labels: ArrayLike, segments: ArrayLike | None = None) -> Labelle
     array = _one_dimensional(labels, "labels")
     odd = np.flatnonzero((array != 0) & (array != 1))
     if odd.size:
-        raise DataError(
-            f"labels must be 0 or 1, found {array[odd[0]]} at position {odd[0]}"
-            f" ({odd.size} such values)"
-        )
+        raise DataError(f"labels must be 0 or 1, found {array[odd[0]]} at position {odd[0]}")
     truth = array.astype(np.bool_)
     borders = segment_borders(segments, length=len(truth))
     problem = None
@@ -79,8 +76,7 @@ def read_scores(values: ArrayLike, *, name: str = "scores", length: int | None =
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
         raise DataError(
-            f"{name} must be finite, found {array[bad[0]]} at position {bad[0]}"
-            f" ({bad.size} such values); a detector that returns it has failed"
+            f"{name} must be finite, found {array[bad[0]]} at position {bad[0]} ({bad.size} such)"
         )
     if length not in (None, len(array)):
         raise ArgumentError(f"{name} has {len(array)} entries but labels has {length}")

@@ -7,7 +7,6 @@ keep it apart from the row of the run, which reports and comparisons are made fr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,16 +52,14 @@ class ForecastBaselines:
         rows = self._data.values[longest.start : longest.stop]
         self.season = season_length(rows, data.frequency)
 
-        def naive_error(ranges: Sequence[range]) -> np.ndarray:
-            segments = [data.values[rows.start : rows.stop] for rows in ranges]
-            return naive_training_error(segments or [data.values[:0]], self.season)
-
-        if scaler.series:
-            own = data.by_series(ranges)
-            errors = [naive_error(own.get(name, ())) for name in scaler.series]
-            self._naive_error = np.stack(errors)  # [S, C]
-        else:
-            self._naive_error = naive_error(ranges)  # [C]
+        own = data.by_series(ranges) if scaler.series else {"": ranges}
+        segments = (
+            [data.values[rows.start : rows.stop] for rows in own.get(name, ())]
+            for name in scaler.series or ("",)
+        )
+        none = [data.values[:0]]
+        errors = [naive_training_error(each or none, self.season) for each in segments]
+        self._naive_error = np.stack(errors)  # [S, C]
 
     def accumulator(self) -> ForecastAccumulator:
         """A new one that measures all that results are compared by."""
@@ -123,18 +120,14 @@ def alarm_baselines(report: AnomalyReport) -> dict[str, Any]:
     model = {name: report.measures[name] for name in names}
     if not 0 < rate < 1:
         return {"rows": {"model": model}, "sentences": []}
-    always = 2 * rate / (1 + rate)
-    areas: Row = {"auc_pr": rate, "auc_roc": 0.5}
+    always, random = (2 * rate * alarms / (rate + alarms) for alarms in (1, share))
+    precision, adjusted = rate if share else None, report.measures["f1_pa_random"]
     rows: dict[str, Row] = {
         "model": model,
-        "always alarm": {"precision": rate, "recall": 1.0, "f1": always, "f1_pa": always, **areas},
-        "random alarms": {
-            "precision": rate if share else None,
-            "recall": share,
-            "f1": 2 * rate * share / (rate + share),
-            "f1_pa": report.measures["f1_pa_random"],
-            **areas,
-        },
+        "always alarm": dict(zip(names, (rate, 1.0, always, always, rate, 0.5), strict=True)),
+        "random alarms": dict(
+            zip(names, (precision, share, random, adjusted, rate, 0.5), strict=True)
+        ),
     }
     sentences = []
     for what, other, name, label in (
