@@ -29,9 +29,10 @@ class ForecastBatch(NamedTuple):
 
 def beside_windows(batch: Any) -> tuple[Tensor | None, ...]:
     """What a forecasting network takes beside windows: calendar positions, then covariates."""
+    stamps = getattr(batch, "stamps", None)
     if getattr(batch, "covariates", None) is not None:
-        return (batch.stamps, batch.covariates)
-    return () if batch.stamps is None else (batch.stamps,)
+        return (stamps, batch.covariates)
+    return () if stamps is None else (stamps,)
 
 
 class LabelledBatch(NamedTuple):

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone
 from sacm.backbones.registry import build, entry
-from sacm.data.batches import WindowBatches
+from sacm.data.batches import WindowBatches, beside_windows
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError, DataError
@@ -189,17 +189,19 @@ class Task(ABC, Generic[DataKind]):
         loss = run.loss(step)
         return step.loss() if loss is None else loss
 
-    @abstractmethod
     def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
-        """What a network says of windows `x` `[B, L, C]` of a batch."""
+        """What a network says of windows `x` `[B, L, C]`, with what the batch has beside them."""
+        answer: Tensor = model(x, *beside_windows(batch))
+        return answer
 
     def losses(self, answer: Tensor, batch: Any) -> Tensor:
         """The loss of each target, `[B, H, C]`, or of each case, `[B]`; detectors have none."""
         raise NotImplementedError(f"{self.name} has no loss of single targets.")
 
-    @abstractmethod
     def loss(self, step: Step, x: Tensor) -> Tensor:
         """The task's own loss of a step for windows `x` `[B, L, C]`."""
+        answer = step.answer(x)
+        return step.mean(step.losses(answer), answer)
 
     @abstractmethod
     def validate(

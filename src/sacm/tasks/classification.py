@@ -71,10 +71,6 @@ class Classification(Task[ClassificationData]):
         classes = tuple(np.asarray(data.classes).tolist())
         return NetworkShape(data.channels, data.length, classes=classes)
 
-    def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
-        logits: Tensor = model(x)
-        return logits
-
     def losses(self, answer: Tensor, batch: Any) -> Tensor:
         return F.cross_entropy(answer, batch.y, reduction="none")
 

@@ -24,7 +24,7 @@ from sacm.errors import ArgumentError
 from sacm.metrics.catalogue import Row, compute_metrics, mean_over_windows
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.settings import AUTO, ResolvedSettings, RunSettings
-from sacm.strategies.base import Step, Strategy
+from sacm.strategies.base import Strategy
 from sacm.tasks.base import (
     EVALUATION_BATCH,
     Calibration,
@@ -173,15 +173,8 @@ class Forecasting(Task[ForecastingData]):
             network = CovariateAdapter(network, past=past, mean=mean, std=std)
         return network
 
-    def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
-        return forecast(model, batch, x)
-
     def losses(self, answer: Tensor, batch: Any) -> Tensor:
         return (answer - batch.y).abs()
-
-    def loss(self, step: Step, x: Tensor) -> Tensor:
-        answer = step.answer(x)
-        return step.mean(step.losses(answer), answer)
 
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
@@ -268,12 +261,6 @@ def is_benchmark(name: str) -> bool:
     return name.startswith("Synth-12") or published(name) is not None
 
 
-def forecast(model: Any, batch: Any, x: Tensor) -> Tensor:
-    """`[B, H, C]` from windows `x` `[B, L, C]`, with what the batch has beside them."""
-    answer: Tensor = model(x, *beside_windows(batch))
-    return answer
-
-
 def _errors(
     model: Backbone,
     batches: WindowBatches[Any],
@@ -285,7 +272,7 @@ def _errors(
     with evaluating(model) as device:
         for batch in batches:
             batch = to_device(batch, device)
-            prediction = forecast(model, batch, strategy.inputs(batch.x)).float()
+            prediction = model(strategy.inputs(batch.x), *beside_windows(batch)).float()
             accumulator.update(prediction, batch.y, observed=batch.observed, series=batch.series)
             if sums is not None:
                 seen = torch.ones_like(batch.y) if batch.observed is None else batch.observed

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sacm.data.batches import beside_windows
 from sacm.data.corrupt import corrupt_training
 from sacm.data.datasets import AnomalyData, AnyData, ForecastingData
 from sacm.data.scaling import ChannelScaler
@@ -30,7 +31,6 @@ from sacm.quality.protect import protect
 from sacm.quality.windows import WindowGuard
 from sacm.strategies.base import Strategy
 from sacm.tasks.base import EVALUATION_BATCH, evaluating, to_device
-from sacm.tasks.forecasting import forecast
 from sacm.training.run import Run
 from sacm_lab.robust.faults import FAULTS
 from sacm_lab.robust.faults.windows import corrupt_windows
@@ -89,7 +89,8 @@ class FaultTest:
                 seen = torch.ones_like(batch.y) if batch.observed is None else batch.observed
                 for kind, x in self.inputs.items():
                     inputs = strategy.inputs(x[own].to(device))
-                    answer = forecast(model, to_device(batch, device), inputs).float().cpu()
+                    beside = beside_windows(to_device(batch, device))
+                    answer = model(inputs, *beside).float().cpu()
                     square = ((answer - batch.y) * units).square() * seen
                     mean = square.sum((1, 2)) / seen.sum((1, 2)).clamp_min(1)
                     found[kind].append(mean.double().numpy())

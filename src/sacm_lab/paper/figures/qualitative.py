@@ -17,9 +17,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from sacm.data.batches import beside_windows
 from sacm.reports.style import INK, MUTED, colours, house_style
 from sacm.tasks.base import evaluating, to_device
-from sacm.tasks.forecasting import forecast
 from sacm.training.run import Run
 from sacm_lab.paper.figures.panels import DASHES, footnote, sheet
 from sacm_lab.paper.figures.run_folders import alike, finished_runs, noise_level, title, unsuitable
@@ -122,7 +122,8 @@ def _forecasts(run: Run, windows: Any, chosen: np.ndarray) -> torch.Tensor:
     with evaluating(model) as device:
         for indices in np.array_split(chosen, max(1, len(chosen) // 256)):
             batch = to_device(windows.batch(indices), device)
-            parts.append(forecast(model, batch, strategy.inputs(batch.x)).float().cpu())
+            answer = model(strategy.inputs(batch.x), *beside_windows(batch))
+            parts.append(answer.float().cpu())
     return torch.cat(parts).clone()  # out of inference mode
 
 
