@@ -53,7 +53,8 @@ def predict(question: Question, request: Request) -> dict[str, Any]:
     predictor = request.app.state.predictor
     try:
         rows = np.array(question.rows, dtype=np.float64)  # null becomes NaN
-        answer = predictor.predict(rows)
+        one_case = predictor.settings.task == "classification"  # [1, C, L]
+        answer = predictor.predict(rows.T[None] if one_case else rows)
     except (sacm.SACMError, ValueError) as error:
         raise HTTPException(422, str(error)) from None
     if predictor.settings.task == "forecasting":

@@ -75,13 +75,13 @@ def test_a_long_history_is_forecast_from_its_end(runs: dict[str, Run]) -> None:
 def test_classes_have_labels_and_probabilities(runs: dict[str, Run]) -> None:
     run, data = runs["classification"], make_data("classification")
     predictor = Predictor.load(run)
-    cases = np.ascontiguousarray(data.X_test.transpose(0, 2, 1))  # [N, L, C]
+    cases = data.X_test
     labels, table = predictor.predict(cases), predictor.tabulate(cases).frame
     probabilities = table[["p_0", "p_1", "p_2"]].to_numpy()
     assert probabilities.shape == (12, 3)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
     assert (labels == np.asarray(data.classes)[probabilities.argmax(axis=1)]).all()
-    assert predictor.predict(cases[4]) == labels[4]
+    assert predictor.predict(cases[4:5]) == labels[4]
     assert (predictor.predict(torch.from_numpy(cases)) == labels).all()
     assert (predictor.predict(data) == labels).all()
     assert (labels == data.y_test).mean() == run.row["accuracy"]
@@ -116,7 +116,7 @@ def test_a_saved_estimator_is_loaded_too(tmp_path: Path) -> None:
     cases, labels = make_data("classification").X_train, np.array(["a", "b", "c"] * 12)
     classifier = Classifier(**small).fit(cases, labels)
     classifier.save(tmp_path / "c")
-    found = Predictor.load(tmp_path / "c").predict(cases.transpose(0, 2, 1))
+    found = Predictor.load(tmp_path / "c").predict(cases)
     assert (found == classifier.predict(cases)).all()
     detector = AnomalyDetector(input_len=20, **small).fit(rows)
     detector.save(tmp_path / "a")
@@ -132,7 +132,7 @@ import sys, numpy as np, sacm
 windows = np.load({str(tmp_path / "windows.npy")!r})
 forecaster = sacm.Predictor.load({str(runs["forecasting"].folder)!r})
 forecaster.predict(windows), forecaster.predict(windows[0])
-cases = np.zeros((2, 32, 2), dtype=np.float32)
+cases = np.zeros((2, 2, 32), dtype=np.float32)
 sacm.Predictor.load({str(runs["classification"].folder)!r}).predict(cases)
 assert not {{"pandas", "lightning", "sklearn", "scipy"}} & set(sys.modules)
 """
@@ -144,7 +144,7 @@ def test_wrong_data_are_one_sentence(runs: dict[str, Run], tmp_path: Path) -> No
     predictor = Predictor.load(runs["forecasting"])
     with pytest.raises(DataError, match="has 23 rows but a forecast starts from the last 24"):
         predictor.predict(np.zeros((2, 23, 3)))
-    with pytest.raises(ArgumentError, match=r"cases must be \[B, 32, 2\]"):
+    with pytest.raises(ArgumentError, match="on 2 channels but a case has 23"):
         Predictor.load(runs["classification"]).predict(np.zeros((2, 23, 2)))
     with pytest.raises(SACMError, match=r"\[2, 20, 3\]"):
         Predictor.load(runs["anomaly"]).predict(np.zeros((2, 20, 3)))

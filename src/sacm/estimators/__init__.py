@@ -1,7 +1,5 @@
 """Networks with scikit-learn's interface: fit, predict, save."""
 
-from __future__ import annotations
-
 from sacm.estimators.anomaly_detector import AnomalyDetector
 from sacm.estimators.base import NotFittedError
 from sacm.estimators.classifier import Classifier

@@ -8,16 +8,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from sacm.data.datasets import HELD_OUT, AnomalyData
-from sacm.errors import ArgumentError, DataError
+from sacm.data.datasets import AnomalyData
+from sacm.errors import ArgumentError
 from sacm.estimators.base import Estimator
-from sacm.inference.detect import (
-    choose_threshold,
-    read_rows,
-    read_telemetry,
-    row_scores,
-    threshold_of,
-)
+from sacm.inference import detect
 from sacm.inference.predictor import warn
 from sacm.metrics.anomaly import evaluate_scores
 
@@ -60,25 +54,20 @@ class AnomalyDetector(OutlierMixin, Estimator):
         if not isinstance(self.quantile, Real) or not 0 < float(self.quantile) < 1:
             raise ArgumentError(f"quantile must be between 0 and 1, got {self.quantile!r}.")
         settings = self._settings("data", score=self.score_kind)
-        rows = read_telemetry(X, settings.reading(), held_out=HELD_OUT)
+        rows = detect.read_telemetry(X, settings.reading())
         warn(rows.notes)
-        count, length = len(rows.values), self.input_len
-        if count < 5 * (length or 1):  # the last fifth must hold a window
-            raise DataError(
-                f"{rows.name} has {count} rows but training on windows of {length} needs "
-                f"{5 * (length or 1)}: use a shorter input_len."
-            )
-        test = rows.values[-(length or count // 10 or 1) :]  # a run ends with a test
+        count = self.input_len or len(rows.values) // 10 or 1
+        test = rows.values[-count:]  # a run ends with a test
         labels, columns = np.zeros(len(test), dtype=np.uint8), rows.columns or ()
         data = AnomalyData(rows.name, rows.values, test, labels, columns, notes=rows.notes)
         self._train(settings.model_copy(update={"data": rows.name}), data)
-        self.predictor_ = choose_threshold(self.predictor_, f"quantile={self.quantile}")
+        self.predictor_ = detect.choose_threshold(self.predictor_, f"quantile={self.quantile}")
         return self
 
     @property
     def threshold_(self) -> float:
         """The score from which a row is an alarm."""
-        return threshold_of(self._fitted)
+        return detect.threshold_of(self._fitted)
 
     def predict(self, X: Any) -> np.ndarray:
         """-1 for every row that is an alarm, +1 for the others, `[T]`."""
@@ -90,9 +79,9 @@ class AnomalyDetector(OutlierMixin, Estimator):
 
     def anomaly_scores(self, X: Any) -> np.ndarray:
         """A score for every row, `[T]`; higher is more anomalous."""
-        rows = read_rows(self._fitted, X)
+        rows = detect.read_rows(self._fitted, X)
         warn(rows.notes)
-        return row_scores(self.predictor_, rows)
+        return detect.row_scores(self.predictor_, rows)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Threshold minus score `[T]`; 0 or below is an alarm."""

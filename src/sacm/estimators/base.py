@@ -25,7 +25,6 @@ from sacm.training import Hardware, train
 from sacm.types import TaskName
 
 _RECORD = "estimator.json"
-_NO_PARAMETERS = ("task", "data", "contamination", "watch")  # settings for experiments
 # Parameters of all estimators that are no settings of a run: default and help.
 _BESIDE_SETTINGS: dict[str, tuple[Any, str]] = {
     "overrides": (None, "Settings of the backbone by name, a dict."),
@@ -69,7 +68,7 @@ class Estimator(BaseEstimator):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         task = get_task(cls._task)
-        skipped = {*_NO_PARAMETERS, *task.unused, *cls._without}
+        skipped = {"task", "data", "contamination", "watch", *task.unused, *cls._without}
         # How data are read comes last.
         fields = sorted(RunSettings.model_fields.items(), key=lambda item: item[0] in READING)
         helps = {n: (f.default, f.description) for n, f in fields if n not in skipped}
@@ -102,8 +101,7 @@ class Estimator(BaseEstimator):
 
     def _settings(self, name: str, **others: Any) -> RunSettings:
         """The parameters as the settings of a run on the data called `name`."""
-        given = self.get_params(deep=False).items()
-        values = {key: value for key, value in given if key in RunSettings.model_fields}
+        values = {k: v for k, v in self.get_params().items() if k in RunSettings.model_fields}
         values |= {"task": self._task, "data": name, "overrides": self.overrides or {}, **others}
         return make_settings(**_plain(values))
 

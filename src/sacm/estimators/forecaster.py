@@ -36,9 +36,7 @@ class Forecaster(Estimator):
     Example:
         >>> import numpy as np
         >>> rows = np.sin(np.arange(400) / 4)
-        >>> forecaster = Forecaster(
-        ...     "iTransformer", input_len=24, horizon=6, size="small", epochs=1
-        ... )
+        >>> forecaster = Forecaster("iTransformer", input_len=24, horizon=6, size="small", epochs=1)
         >>> forecaster.fit(rows).predict().shape
         (6,)
     """
@@ -47,8 +45,7 @@ class Forecaster(Estimator):
 
     def _settings(self, name: str, **others: Any) -> RunSettings:
         """The parameters as settings; candidates compete where no network is described."""
-        parameters = self.get_params(deep=False)
-        given = {key: value for key, value in parameters.items() if value is not None}
+        given = {key: value for key, value in self.get_params().items() if value is not None}
         if self.strategy == Forecasting.default_strategy:  # no strategy is named
             del given["strategy"]
         chosen = let_compete({"task": self._task, "data": "data.csv", **given})
@@ -66,11 +63,7 @@ class Forecaster(Estimator):
         return self
 
     def predict(
-        self,
-        history: Any = None,
-        *,
-        horizon: int | None = None,
-        max_repaired: float = MAX_REPAIRED,
+        self, history: Any = None, *, horizon: int | None = None, max_repaired: float = MAX_REPAIRED
     ) -> Any:
         """Forecast what follows the training data, or `history`.
 
@@ -84,11 +77,7 @@ class Forecaster(Estimator):
         return self._forecast(history, horizon=horizon, max_repaired=max_repaired).as_data()
 
     def predict_interval(
-        self,
-        history: Any = None,
-        *,
-        coverage: float = 0.9,
-        max_repaired: float = MAX_REPAIRED,
+        self, history: Any = None, *, coverage: float = 0.9, max_repaired: float = MAX_REPAIRED
     ) -> Interval:
         """Lower and upper bounds that a new value keeps with probability `coverage`.
 

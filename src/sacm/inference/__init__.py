@@ -1,7 +1,5 @@
 """Trained networks at work: one `Predictor` for commands, estimators and services."""
 
-from __future__ import annotations
-
 from sacm.inference.predictor import Predictor
 
 __all__ = ["Predictor"]

@@ -1,7 +1,4 @@
-"""Rolling-origin backtests: what forecasts made in the past, one after the other, would have been.
-
-At each origin the network sees the rows before it and forecasts those that follow.
-"""
+"""Rolling-origin backtests: what forecasts made in the past would have been."""
 
 from __future__ import annotations
 
@@ -88,16 +85,12 @@ def backtest(
 
 def errors_by_origin(frame: pd.DataFrame) -> pd.DataFrame:
     """One row an origin: MAE of a backtest's forecasts, and of naive ones, z-scored."""
-    measures = {"forecast": "mae", "naive": "naive"}
-    measures |= {"seasonal_naive": "seasonal_naive"} if frame.attrs["season"] > 1 else {}
-    errors = {
-        name: (frame[column] - frame["truth"]).abs() / frame["scale"]
-        for column, name in measures.items()
-    }
-    first = ["origin", *(["time"] if "time" in frame else [])]
-    steps = frame[first].assign(**errors).groupby("origin", as_index=False)
-    table = steps.agg({**dict.fromkeys(first[1:], "first"), **dict.fromkeys(errors, "mean")})
-    return table.rename(columns={"origin": "row", "time": "from"})
+    naive = ["naive", *(["seasonal_naive"] if frame.attrs["season"] > 1 else [])]
+    errors = frame[["forecast", *naive]].sub(frame["truth"], axis=0).div(frame["scale"], axis=0)
+    table = errors.abs().groupby(frame["origin"]).mean().rename(columns={"forecast": "mae"})
+    if "time" in frame:
+        table.insert(0, "from", frame.groupby("origin")["time"].first())
+    return table.rename_axis("row").reset_index()
 
 
 def _find_origins(predictor: Predictor, data: ForecastingData, count: int, step: int) -> Array:
@@ -106,8 +99,7 @@ def _find_origins(predictor: Predictor, data: ForecastingData, count: int, step:
         raise ArgumentError(f"a network for {predictor.settings.task} has nothing to backtest.")
     if len(data.last_rows(1)) > 1:
         raise ArgumentError(f"{data.name} holds several series: backtest one of them at a time.")
-    horizon, rows = predictor.shape.horizon, len(data.values)
-    earliest = predictor.shape.input_len
+    horizon, rows, earliest = predictor.shape.horizon, len(data.values), predictor.shape.input_len
     if len(data.splits.test):
         earliest = max(earliest, data.splits.test.start)
     last = rows - horizon

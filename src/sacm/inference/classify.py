@@ -17,16 +17,15 @@ from sacm.data.load import names_file, resolve
 from sacm.data.scaling import fill_cases
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError
-from sacm.inference.predictor import Answer, Array, Predictor, as_tensor, check_finite, is_array
+from sacm.inference.predictor import Answer, Array, Predictor, check_finite
 from sacm.tasks import Result, get_task
 from sacm.tasks.base import EVALUATION_BATCH
 
 
 def predict(predictor: Predictor, data: Any) -> Any:
-    """The label of every case; of a single window `[L, C]` one label."""
+    """The label of every case."""
     places = case_probabilities(predictor, _find_cases(predictor, data)).argmax(axis=1)
-    labels = np.asarray(predictor.shape.classes)[places]
-    return labels[0] if is_array(data) and data.ndim == 2 else labels
+    return np.asarray(predictor.shape.classes)[places]
 
 
 def tabulate(predictor: Predictor, data: Any) -> Answer:
@@ -57,15 +56,7 @@ def evaluate(predictor: Predictor, source: Any) -> Result:
 
 
 def _find_cases(predictor: Predictor, source: Any) -> Any:
-    """Cases `[N, C, L]` of windows `[N, L, C]`, of a data set's test part, or of a whole file."""
-    if is_array(source):
-        windows, length = source[None] if source.ndim == 2 else source, predictor.shape.input_len
-        if windows.ndim != 3 or windows.shape[1] != length or not len(windows):
-            raise ArgumentError(
-                f"cases must be [B, {length}, {predictor.shape.channels}] (case, step, channel), "
-                f"got {list(source.shape)}."
-            )
-        return as_tensor(windows).cpu().numpy().transpose(0, 2, 1)
+    """Cases as they are, those of a data set's test part, or those of a whole file."""
     if isinstance(source, str | Path):
         if str(source) != predictor.settings.data and names_file(source):
             arrays = parse_case_file(Path(source), None)

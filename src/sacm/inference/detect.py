@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sacm.data.batches import TelemetryWindows, window_starts
-from sacm.data.datasets import AnomalyData, hold_out_tail
+from sacm.data.datasets import AnomalyData
 from sacm.data.scaling import fill_gaps
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.predictor import Answer, Array, Predictor, warn
@@ -86,16 +86,9 @@ def read_rows(predictor: Predictor, data: Any) -> Table:
 
 
 def read_telemetry(
-    source: Any,
-    options: Mapping[str, Any],
-    *,
-    columns: Sequence[str] | None = None,
-    held_out: float = 0.0,
+    source: Any, options: Mapping[str, Any], *, columns: Sequence[str] | None = None
 ) -> Table:
-    """Rows of a file, frame or array without gaps; a column of labels is left out.
-
-    No gap is filled from the share `held_out` of the rows, the last ones.
-    """
+    """Rows of a file, frame or array, NaN in gaps; a column of labels is left out."""
     from sacm.data.read import keep_present, load_source, read_table
 
     name = str(source) if isinstance(source, str | Path) else "data"
@@ -107,11 +100,10 @@ def read_telemetry(
         chosen = chosen.model_copy(update={"columns": tuple(wanted)})
     # Rows that a grid lacks have no place in the answer, so none are inserted.
     table = read_table(loaded, chosen, grid=False)
-    values = fill_gaps(table.values, hold_out_tail(len(table.values), held_out))
     notes, count = table.notes, int(np.isnan(table.values).sum())
     if count:
         notes += (f"{count:,} missing values were interpolated.",)
-    return replace(table, values=np.ascontiguousarray(values, dtype=np.float32), notes=notes)
+    return replace(table, values=np.asarray(table.values, dtype=np.float32), notes=notes)
 
 
 def _in_order(rows: Table, values: Array) -> Array:
@@ -123,7 +115,7 @@ def _in_order(rows: Table, values: Array) -> Array:
 
 def row_scores(predictor: Predictor, rows: Table) -> Array:
     """A score `[T]` for every row, the mean over its windows, in the order of the user's table."""
-    length, scaler, values = predictor.shape.input_len, predictor.scaler, rows.values
+    length, scaler, values = predictor.shape.input_len, predictor.scaler, fill_gaps(rows.values)
     predictor.check_channels(values.shape[1], rows.name)
     if len(values) < length:
         raise DataError(f"{rows.name} has {len(values)} rows, fewer than one window of {length}.")

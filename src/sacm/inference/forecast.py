@@ -30,7 +30,6 @@ from sacm.inference.predictor import (
     Predictor,
     as_tensor,
     check_finite,
-    is_array,
     warn,
 )
 from sacm.settings import ReadOptions
@@ -105,7 +104,7 @@ class Forecast(NamedTuple):
 
 def predict(predictor: Predictor, data: Any, **options: Any) -> Any:
     """`Predictor.predict` for forecasts."""
-    windows = is_array(data) and data.ndim == 3
+    windows = isinstance(data, np.ndarray | Tensor) and data.ndim == 3
     if windows and (options["intervals"] or options["quantiles"]):
         raise ArgumentError("windows [B, L, C] get forecasts without intervals: give rows [T, C].")
     forecast = forecast_data(predictor, data, **options)
@@ -193,7 +192,7 @@ def read_series(
 def read_history(predictor: Predictor, source: Any) -> ForecastingData:
     """Read data to forecast from, with the columns and the time step that were trained on."""
     shape = predictor.shape
-    if is_array(source):
+    if isinstance(source, np.ndarray | Tensor):
         data = _from_array(predictor, source)
     else:
         from sacm.data.forecasting import ALL_ROWS
@@ -206,20 +205,19 @@ def read_history(predictor: Predictor, source: Any) -> ForecastingData:
                 check_trained_columns(data.name, data.columns, shape.columns)
             data = data.take([data.columns.index(name) for name in shape.columns])
     check_roles(data, roles_of(predictor.settings.covariates()))
-    frequency = shape.frequency
-    if data.timestamps is None or frequency in (None, data.frequency):
+    if data.timestamps is None or shape.frequency in (None, data.frequency):
         return data
     import pandas as pd
 
     # Five weekdays in a row look daily: what lies on the trained grid has its step.
     stamps = data.timestamps[next(iter(data.last_rows(len(data.values)).values()))]
-    grid = pd.date_range(stamps[0], periods=len(stamps), freq=frequency)
+    grid = pd.date_range(stamps[0], periods=len(stamps), freq=shape.frequency)
     if not np.array_equal(grid.to_numpy().astype(stamps.dtype), stamps):
         raise DataError(
-            f"{data.name} has a time step of {data.frequency!r} but {frequency!r} was "
+            f"{data.name} has a time step of {data.frequency!r} but {shape.frequency!r} was "
             "trained on: resample it."
         )
-    return replace(data, frequency=frequency)
+    return replace(data, frequency=shape.frequency)
 
 
 def _from_array(predictor: Predictor, rows: Any) -> ForecastingData:
@@ -271,14 +269,16 @@ def forecast_data(
         )
     scaled, times = _run(predictor, data, start, horizon)
     bounds, scaler = {}, start.scaler
+    least = predictor.shape.minimum or (None,)
+    lowest = np.array([-np.inf if each is None else each for each in least])  # [C] or [1]
     if levels and predictor.errors is not None:
         moves = window_moves(start.scaled, trained, torch.from_numpy(start.repaired))
         shares = start.repaired.mean(axis=1)
         for suffix, level in levels.items():
             offset = predictor.errors.offset(level, moves=moves, shares=shares)[:, :horizon]
             bound = (scaled.double().numpy() + offset) * scaler.std + scaler.mean
-            bounds[suffix] = _limit(predictor, bound)
-    values = _limit(predictor, scaler.inverse(scaled).numpy())
+            bounds[suffix] = np.maximum(bound, lowest)
+    values = np.maximum(scaler.inverse(scaled).numpy(), lowest).astype(np.float32)
     return Forecast(data, names, values, times, bounds, start.repaired, tuple(notes))
 
 
@@ -322,10 +322,8 @@ def _find_start(predictor: Predictor, data: ForecastingData, max_repaired: float
     rows = {name: places for name, places in last.items() if len(places) == length}
     if not rows:
         name, places = next(iter(last.items()))
-        where = f"series {name!r} of {data.name}" if len(last) > 1 else data.name
-        raise DataError(
-            f"{where} has {len(places)} rows but a forecast starts from the last {length}."
-        )
+        found = f"{name if len(last) > 1 else data.name} has {len(places)} rows"
+        raise DataError(f"{found} but a forecast starts from the last {length}.")
     short = [f"{name!r} ({len(places)})" for name, places in last.items() if name not in rows]
     if short:
         notes.append(f"No forecast for series with fewer than {length} rows: {_some(short)}.")
@@ -403,26 +401,14 @@ def _run(
     return torch.cat(answers, dim=1)[:, :horizon], None if times is None else times[:, :horizon]
 
 
-def _limit(predictor: Predictor, values: Array) -> Array:
-    """Forecasts `[…, C]` in raw units, none below the minimum of its channel."""
-    if predictor.shape.minimum is None:
-        return values
-    limits = [-np.inf if least is None else least for least in predictor.shape.minimum]
-    limited: Array = np.maximum(values, np.array(limits, values.dtype))
-    return limited
-
-
 def _note_repairs(start: _Start, columns: Sequence[str]) -> list[str]:
-    """Say which of the last values were repaired or missing."""
-    missing = start.scaled.isnan().sum(dim=1).numpy()  # [S, C]
-    broken, names, parts = start.repaired.sum(axis=1) - missing, list(start.rows), []
-    for place, channel in np.argwhere(missing + broken):
-        counts = {"are missing": missing[place, channel], "look broken": broken[place, channel]}
-        what = " and ".join(f"{number} {kind}" for kind, number in counts.items() if number)
-        whose = f" of series {names[place]!r}" if len(names) > 1 else ""
-        parts.append(f"of {columns[channel]!r}{whose} {what}")
-    last = f"Of the last {start.repaired.shape[1]} values"
-    return [f"{last} {_some(parts)}; they were repaired before the forecast."] if parts else []
+    """Say how many of the last values were repaired or missing, and in which channels."""
+    missing, touched = int(start.scaled.isnan().sum()), start.repaired.any(axis=(0, 1))
+    counts = {"are missing": missing, "look broken": int(start.repaired.sum()) - missing}
+    what = " and ".join(f"{number:,} {kind}" for kind, number in counts.items() if number)
+    names = _some([repr(name) for name, flagged in zip(columns, touched, strict=True) if flagged])
+    said = f"Of the last {start.repaired[..., 0].size:,} values of {names} {what}"
+    return [f"{said}; they were repaired before the forecast."] if what else []
 
 
 def _some(names: Sequence[str]) -> str:

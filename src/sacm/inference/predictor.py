@@ -44,7 +44,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """A trained network for new data; arrays are rows `[T, C]` or windows `[B, L, C]`.
+    """A trained network for new data; arrays are rows `[T, C]`, or cases `[N, C, L]` to classify.
 
     Raw units in, raw units out. Several threads may share one predictor: no method changes it.
 
@@ -115,10 +115,10 @@ class Predictor:
         """Predict for new data.
 
         Args:
-            data: A pandas frame, a file, the name of a data set, or an array or tensor:
-                rows `[T, C]`; for forecasting also windows `[B, L, C]`, for classification one
-                case `[L, C]` or cases `[B, L, C]`. Columns are found by name, in any order; others
-                are ignored. Rows after the last value hold known-future covariates.
+            data: A pandas frame, a file, the name of a data set, or an array or tensor: rows
+                `[T, C]`; for forecasting also windows `[B, L, C]`, for classification cases
+                `[N, C, L]`. Columns are found by name, in any order; others are ignored. Rows
+                after the last value hold known-future covariates.
             intervals: Forecasting: shares of future values to enclose; each adds columns such as
                 `load_lower_80` and `load_upper_80`.
             quantiles: Forecasting: levels; each adds a column such as `load_q90`.
@@ -222,11 +222,6 @@ def warn(notes: Iterable[str]) -> None:
     """Give each note on the data as a warning."""
     for note in notes:
         warnings.warn(note, SACMWarning, stacklevel=3)
-
-
-def is_array(data: Any) -> bool:
-    """Whether data are an array or a tensor."""
-    return isinstance(data, np.ndarray | Tensor)
 
 
 def as_tensor(values: Array | Tensor) -> Tensor:

@@ -21,11 +21,6 @@ from sacm.training import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_TASKS = {
-    "forecasting": "forecasts {shape.horizon} steps from the last {shape.input_len} rows",
-    "classification": "tells {classes} classes apart",
-    "anomaly": "scores rows in windows of {shape.input_len}",
-}
 _HISTORY = 4  # horizons that are drawn before a forecast, at least one input
 
 
@@ -44,9 +39,10 @@ def draw_answer(predictor: Predictor, answer: Answer) -> tuple[Figure, str]:
     forecast, data = answer.forecast, answer.forecast.data
     columns, name = list(data.columns), forecast.series[0]
     rows = data.last_rows(max(predictor.shape.input_len, _HISTORY * predictor.shape.horizon))[name]
-    past = pd.DataFrame(data.values[rows], columns=columns, index=rows + 1)
+    end = len(data.last_rows(len(data.values))[name]) + 1
+    past = pd.DataFrame(data.values[rows], columns=columns, index=range(end - len(rows), end))
     ahead = pd.DataFrame(forecast.values[0], columns=columns)
-    ahead.index = rows[-1] + 2 + np.arange(len(ahead))
+    ahead.index = pd.RangeIndex(end, end + len(ahead))
     for suffix, bound in forecast.bounds.items():
         ahead[[f"{column}_{suffix}" for column in columns]] = bound[0]
     if data.observed is not None:
@@ -66,9 +62,8 @@ def run_page(run: Run) -> str:
     the test rows beside the truth, errors by channel and by step, intervals, repairs. How the run
     was made is folded away.
     """
-    settings, shape = run.settings, run.shape
-    what = _TASKS[settings.task].format(shape=shape, classes=len(shape.classes))
-    lead = [f"{settings.backbone} with {settings.strategy} {what}; it learnt from {settings.data}."]
+    settings = run.settings
+    lead = [f"{settings.backbone} with {settings.strategy}, trained on {settings.data}."]
     sentences = run.metrics.get("baselines", {}).get("sentences", ())
     lead += [sentence[:1].upper() + sentence[1:] for sentence in sentences]
     rows = [tuple(row.values()) for row in run.metrics.get("race", {}).get("table", ())]
@@ -175,13 +170,11 @@ def _repairs(run: Run) -> list[str]:
 
 def _details(run: Run) -> list[str]:
     """How the run was made, folded away."""
-    metrics, settings = run.metrics, run.settings
-    chosen = f"{metrics['parameters']:,} parameters; epoch {metrics['best_epoch']} of "
-    chosen += f"{metrics['epochs']} was chosen by validation {settings.select}."
-    asked = {k: v for k, v in settings.model_dump().items() if v not in (None, {})}
+    chosen = "{parameters:,} parameters; epoch {best_epoch} of {epochs} was chosen.".format
+    asked = {k: v for k, v in run.settings.model_dump().items() if v not in (None, {})}
     environment = read_json(run.folder / "environment.json")
     return [
-        paragraph(chosen),
+        paragraph(chosen(**run.metrics)),
         folded("Settings", record_table("setting", asked).html(kind="settings")),
         folded("Environment", record_table("environment", environment).html(kind="settings")),
     ]

@@ -12,19 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from sacm.reports.style import (
-    ALARM,
-    INK,
-    KEPT,
-    MUTED,
-    WIDTH,
-    canvas,
-    date_axis,
-    house_style,
-    key,
-    number_axis,
-    thin_out_range,
-)
+from sacm.reports import style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,12 +21,12 @@ _PANELS = 6  # channels or series of a prediction that are drawn
 WIDE = 6.0  # inches; fits a telephone
 
 
-@house_style()
+@style.house_style()
 def windows_with_rates(windows: np.ndarray, rates: np.ndarray, colour: str) -> Figure:
     """Eight training windows `[N, L, C]` from the lowest dropout rate `[N]` to the highest."""
     ranks = np.linspace(0, len(rates) - 1, 8).round().astype(int)
     chosen = np.argsort(rates, kind="stable")[ranks]
-    figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
+    figure = Figure(figsize=(style.WIDTH, 3.2), layout="constrained")
     for axes, place in zip(figure.subplots(2, 4, sharex=True).flat, chosen, strict=True):
         axes.plot(windows[place], color=colour, alpha=0.6, linewidth=0.9)
         axes.set_title(f"rate {rates[place]:.2f}")
@@ -47,19 +35,19 @@ def windows_with_rates(windows: np.ndarray, rates: np.ndarray, colour: str) -> F
     return figure
 
 
-@house_style()
+@style.house_style()
 def count_figure(values: Sequence[Any], title: str, label: str) -> Figure:
     """Draw a number for each epoch or each step ahead, from 1 on."""
     heights = np.array(values, dtype=float)
-    figure, (axes,) = canvas(height=2.2)
-    axes.plot(np.arange(1, len(heights) + 1), heights, color=KEPT, marker="o", markersize=2.5)
+    figure, (axes,) = style.canvas(height=2.2)
+    axes.plot(np.arange(1, len(heights) + 1), heights, color=style.KEPT, marker="o", markersize=2.5)
     axes.set(title=title, xlabel=label, xlim=(0.5, len(heights) + 0.5))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
-    number_axis(axes)
+    style.number_axis(axes)
     return figure
 
 
-@house_style()
+@style.house_style()
 def forecast_figure(
     history: pd.DataFrame, forecast: pd.DataFrame, repaired: np.ndarray[Any, Any] | None = None
 ) -> Figure:
@@ -74,35 +62,35 @@ def forecast_figure(
     figure, panels = _panels(list(map(str, history)))
     past = history.index.to_numpy()
     joined = np.concatenate([past[-1:], forecast.index])  # the forecast begins at the last value
-    entries: dict[str, Any] = {"measured": INK, "forecast": KEPT}
+    entries: dict[str, Any] = {"measured": style.INK, "forecast": style.KEPT}
     for place, (column, axes) in enumerate(panels.items()):
         values = history[column].to_numpy(dtype=float)
-        axes.plot(past, values, color=INK, linewidth=1)
+        axes.plot(past, values, color=style.INK, linewidth=1)
         lower = f"{column}_lower_"
         ends = [str(name).removeprefix(lower) for name in forecast if str(name).startswith(lower)]
         for end in ends:
             bounds = forecast[f"{lower}{end}"], forecast[f"{column}_upper_{end}"]
             low, high = (np.concatenate([values[-1:], bound]) for bound in bounds)
-            axes.fill_between(joined, low, high, color=KEPT, alpha=0.18, linewidth=0)
+            axes.fill_between(joined, low, high, color=style.KEPT, alpha=0.18, linewidth=0)
             layers = sum(float(other) >= float(end) for other in ends)
             shade = 1 - (1 - 0.18) ** layers  # a narrow band lies on the wider ones
-            entries[f"{end} % interval"] = Rectangle((0, 0), 1, 1, color=KEPT, alpha=shade)
+            entries[f"{end} % interval"] = Rectangle((0, 0), 1, 1, color=style.KEPT, alpha=shade)
         middle = np.concatenate([values[-1:], forecast[column]])
-        axes.plot(joined, middle, color=KEPT, linewidth=1.4)
+        axes.plot(joined, middle, color=style.KEPT, linewidth=1.4)
         if repaired is not None and repaired[:, place].any():
             marked = np.zeros(len(values), bool)
             marked[-len(repaired) :] = repaired[-len(values) :, place]
-            dots: Any = {"linestyle": "", "color": ALARM, "markersize": 4, "marker": "."}
+            dots: Any = {"linestyle": "", "color": style.ALARM, "markersize": 4, "marker": "."}
             axes.plot(past[marked], np.nan_to_num(values[marked], nan=np.nanmin(values)), **dots)
             entries["repaired for the forecast"] = Line2D([], [], **dots)
         if np.nanmin(values) >= 0 > axes.get_ylim()[0]:
             axes.set_ylim(bottom=0)
     _label_below(panels, past)
-    key(figure, entries)
+    style.key(figure, entries)
     return figure
 
 
-@house_style()
+@style.house_style()
 def truth_figure(
     forecasts: np.ndarray[Any, Any],
     truth: np.ndarray[Any, Any],
@@ -116,14 +104,14 @@ def truth_figure(
     figure, panels = _panels(columns)
     marker = "." if where.shape[1] == 1 else ""
     for place, axes in enumerate(panels.values()):
-        axes.plot(where.ravel(), truth[..., place].ravel(), color=INK, linewidth=1)
-        axes.plot(where.T, forecasts[..., place].T, color=KEPT, linewidth=1.1, marker=marker)
+        axes.plot(where.ravel(), truth[..., place].ravel(), color=style.INK, linewidth=1)
+        axes.plot(where.T, forecasts[..., place].T, color=style.KEPT, linewidth=1.1, marker=marker)
     _label_below(panels, where)
-    key(figure, {"measured": INK, "forecast": KEPT})
+    style.key(figure, {"measured": style.INK, "forecast": style.KEPT})
     return figure
 
 
-@house_style()
+@style.house_style()
 def alarm_figure(scores: pd.DataFrame, values: pd.DataFrame) -> Figure:
     """Draw at most five channels and the score of every row, with a mark at every alarm.
 
@@ -136,23 +124,27 @@ def alarm_figure(scores: pd.DataFrame, values: pd.DataFrame) -> Figure:
     figure, panels = _panels(list(lines), height=1.1)
     for name, axes in panels.items():
         series = lines[name].to_numpy(dtype=float)
-        rows = thin_out_range(series, 1500)
-        axes.plot(where[rows], series[rows], color=MUTED, linewidth=0.8)
-        axes.plot(where[alarms], series[alarms], ".", color=ALARM, markersize=3.5)
-    panels[title].axhline(scores["threshold"].iloc[0], color=INK, linestyle="--", linewidth=0.9)
+        rows = style.thin_out_range(series, 1500)
+        axes.plot(where[rows], series[rows], color=style.MUTED, linewidth=0.8)
+        axes.plot(where[alarms], series[alarms], ".", color=style.ALARM, markersize=3.5)
+    panels[title].axhline(
+        scores["threshold"].iloc[0], color=style.INK, linestyle="--", linewidth=0.9
+    )
     _label_below(panels, where)
-    alarm = Line2D([], [], color=ALARM, marker=".", linestyle="")
-    key(figure, {"alarm": alarm, "threshold": Line2D([], [], color=INK, linestyle="--")})
+    alarm = Line2D([], [], color=style.ALARM, marker=".", linestyle="")
+    style.key(
+        figure, {"alarm": alarm, "threshold": Line2D([], [], color=style.INK, linestyle="--")}
+    )
     return figure
 
 
 def _panels(columns: Sequence[str], *, height: float = 1.6) -> tuple[Figure, dict[str, Axes]]:
     """A figure with one panel a column, at most six."""
     shown = list(columns)[:_PANELS]
-    figure, panels = canvas(len(shown), height=0.8 + height * len(shown), width=WIDE)
+    figure, panels = style.canvas(len(shown), height=0.8 + height * len(shown), width=WIDE)
     for axes, column in zip(panels, shown, strict=True):
         axes.set_title(column, parse_math=False)
-        number_axis(axes)
+        style.number_axis(axes)
     return figure, dict(zip(shown, panels, strict=True))
 
 
@@ -160,6 +152,6 @@ def _label_below(panels: Mapping[str, Axes], where: np.ndarray[Any, Any]) -> Non
     """Times or rows below the last of the panels that share them."""
     *_, last = panels.values()
     for axes in panels.values():
-        date_axis(axes, np.issubdtype(where.dtype, np.datetime64))
+        style.date_axis(axes, np.issubdtype(where.dtype, np.datetime64))
         axes.label_outer()
         axes.xaxis.get_offset_text().set_visible(axes is last)
