@@ -21,7 +21,7 @@ from sacm.backbones.statistical import (
 
 LENGTH, HORIZON, SEASON = 60, 12, 12
 SIZES = {"input_len": LENGTH, "horizon": HORIZON, "channels": 2, "season": SEASON}
-EXTRAPOLATE = ["exponential smoothing", "Theta", "seasonal naive"]
+EXTRAPOLATE = ["exponential smoothing", "fitted smoothing", "Theta", "seasonal naive"]
 
 
 def growing(steps: torch.Tensor) -> torch.Tensor:
@@ -80,8 +80,8 @@ def test_smoothing_equals_that_of_statsmodels(beta: float, phi: float, kind: str
     form = [alpha, beta, phi, gamma, {"add": 1.0, "mul": 2.0}[kind]]
     network.forms = torch.tensor(form)[:, None, None]
     spread = values.std()
-    first = torch.from_numpy(values / spread)[: network.first]
-    slope, *phases = (line_and_season(network.first, SEASON).double() @ first).numpy()
+    first = torch.from_numpy(values / spread)[: 4 * SEASON]
+    slope, *phases = (line_and_season(4 * SEASON, SEASON).double() @ first).numpy()
     profile = np.array(phases) - np.mean(phases)
     if kind == "mul":
         profile = 1 + profile / float(first.mean())

@@ -18,7 +18,13 @@ from sacm.tasks import let_compete, make_settings
 from sacm.training import Hardware, Run, contest, train
 from sacm.training.trainer import Training
 
-STATISTICAL = {"seasonal naive", "exponential smoothing", "Theta", "linear regression"}
+STATISTICAL = {
+    "fitted smoothing",
+    "seasonal naive",
+    "exponential smoothing",
+    "Theta",
+    "linear regression",
+}
 
 
 def passengers() -> pd.DataFrame:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from itertools import product
 
 import torch
@@ -29,6 +30,7 @@ _SEASONS = (0.01, 0.1, 0.4)  # smoothing factors of the season
 _NO_SEASON, _ADDITIVE, _MULTIPLICATIVE = 0.0, 1.0, 2.0
 _FORMS = 24  # forms of smoothing that a fitted network keeps
 _FIRST_SEASONS, _FIRST_ROWS = 4, 24  # seasons and rows that give the initial states
+_BEST, _NEAR, _WIDTHS = 4, 10, (1.0, 0.6, 0.36)  # search for constants: kept, neighbours, how near
 _SETTLING = 6  # steps that decide on nothing, at least
 _LEAST_RATIO, _MOST_RATIO = 0.05, 20.0  # of a multiplicative season
 _MOST_DEVIATIONS = 100.0  # that a level may have where the season is multiplicative
@@ -146,19 +148,12 @@ class SmoothingForecaster(StatisticalForecaster):
     """
 
     forms: Tensor
-    plain: Tensor
-    seasonal: Tensor
     drift = 1.0  # the share of the line's slope that the trend begins with
     whole = False  # whether the first states come from the whole window
 
     def __init__(self, *, input_len: int, horizon: int, channels: int, season: int = 1) -> None:
         super().__init__(input_len=input_len, horizon=horizon, channels=channels, season=season)
-        forms = self.all_forms()[:, None, :_FORMS].repeat(1, channels, 1)
-        self.register_buffer("forms", forms)
-        rows = max(_FIRST_SEASONS * self.season, _FIRST_ROWS)
-        self.first = input_len if self.whole else min(input_len, rows)
-        for name, period in (("plain", 1), ("seasonal", self.season)):
-            self.register_buffer(name, line_and_season(self.first, period), persistent=False)
+        self.register_buffer("forms", self.first_forms()[:, None].repeat(1, channels, 1))
 
     def all_forms(self) -> Tensor:
         """The forms to choose from `[5, K]`."""
@@ -168,23 +163,31 @@ class SmoothingForecaster(StatisticalForecaster):
         forms = product(_LEVELS, _TRENDS, seasons)
         return torch.tensor([(level, *trend, *season) for level, trend, season in forms]).T
 
+    def first_forms(self) -> Tensor:
+        """As many forms `[5, K]` as a fitted network keeps."""
+        return self.all_forms()[:, :_FORMS]
+
     def fit(self, x: Tensor) -> None:
         """Keep the forms that have the largest mean weight in windows `[N, L, C]`."""
         forms = self.all_forms().to(x.device)
         windows, heights, _, _ = self.normalize(x)
-        share = self._smooth(windows, heights, forms[:, None])[1]
+        criterion = self._smooth(windows, heights, forms[:, None])[1]
+        share = torch.softmax(-criterion / 2, dim=1)
         share = share.unflatten(0, (len(x), -1)).mean(dim=0)  # [C, K]
         self.forms = forms[:, share.topk(self.forms.shape[2], dim=1).indices]
 
     def extrapolate(self, windows: Tensor, heights: Tensor) -> Tensor:
         forms = self.forms.repeat(1, len(windows) // self.forms.shape[1], 1)  # [5, N, K]
+        parts = []
         # In parts: the states of all windows at once would not fit into memory.
-        places = range(0, len(windows), _AT_ONCE)
-        parts = (slice(start, start + _AT_ONCE) for start in places)
-        return torch.cat([self._smooth(windows[p], heights[p], forms[:, p])[0] for p in parts])
+        for start in range(0, len(windows), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            ahead, criterion = self._smooth(windows[part], heights[part], forms[:, part])
+            parts.append((ahead * torch.softmax(-criterion / 2, dim=1)).sum(dim=-1).T)
+        return torch.cat(parts)
 
     def _smooth(self, windows: Tensor, heights: Tensor, forms: Tensor) -> tuple[Tensor, Tensor]:
-        """Forecasts `[N, H]` and the weight of each form `[N, K]`; forms are `[5, N or 1, K]`."""
+        """Forecasts `[H, N, K]` and Akaike's criterion `[N, K]`; forms are `[5, N or 1, K]`."""
         length, season = windows.shape[1], self.season
         alpha, beta, phi, gamma, kind = forms
         trended, has_season, multiplies = phi > 0, kind != _NO_SEASON, kind == _MULTIPLICATIVE
@@ -195,9 +198,10 @@ class SmoothingForecaster(StatisticalForecaster):
         windows = windows + torch.where(positive, heights, 0)
         allowed = positive | ~multiplies  # [N, K]
 
-        first = windows[:, : self.first]
-        with_season = first @ self.seasonal.T  # [N, 1 + m]: slope, then a value of each phase
-        without = first @ self.plain.T  # [N, 2]
+        first = windows if self.whole else windows[:, : max(_FIRST_SEASONS * season, _FIRST_ROWS)]
+        without, with_season = (  # [N, 2], [N, 1 + m]: slope, then a value of each phase
+            first @ line_and_season(first.shape[1], period).to(first).T for period in (1, season)
+        )
         centre = with_season[:, 1:].mean(dim=1, keepdim=True)
         profile = with_season[:, 1:] - centre  # [N, m]
         mean = torch.where(positive, first.mean(dim=1, keepdim=True), 1)
@@ -230,17 +234,63 @@ class SmoothingForecaster(StatisticalForecaster):
                 multiplies, ratio.clamp(_LEAST_RATIO, _MOST_RATIO), state + gamma * error
             )
         size = 2 + 2 * trended + (phi % 1 > 0) + has_season * (season + 1)  # free constants
-        criterion = length * torch.log(squares / (length - settled) + 1e-9) + 2 * size
-        share = torch.softmax(torch.where(allowed, -criterion / 2, -math.inf), dim=1)
+        correction = (size + 1) * (size + 2) / (length - size - 2).clamp_min(1)
+        criterion = length * torch.log(squares / (length - settled) + 1e-9) + 2 * (
+            size + correction
+        )
         steps = torch.arange(1, self.horizon + 1, device=phi.device)
         growth = torch.cumsum(phi ** steps[:, None, None], 0) * trended
         base = level + growth * trend  # [H, N, K]
         seasonal = torch.stack(states)[torch.arange(length, length + self.horizon) % season]
         ahead = torch.where(multiplies, base * seasonal, base + seasonal)
         # Forms that are not allowed may have run away: their weight is 0, their values count not.
-        ahead = torch.where(allowed, ahead, 0)
-        forecast = (ahead * share).sum(dim=-1).T - torch.where(positive, heights, 0)
-        return forecast, share
+        ahead = torch.where(allowed, ahead - torch.where(positive, heights, 0), 0)
+        return ahead, torch.where(allowed, criterion, math.inf)
+
+
+class FittedSmoothing(SmoothingForecaster):
+    """Exponential smoothing whose constants are fitted, for each kind of trend and season."""
+
+    def first_forms(self) -> Tensor:
+        kinds = _kinds(self.all_forms())
+        return self.all_forms()[:, [int((kinds == kind).int().argmax()) for kind in kinds.unique()]]
+
+    def fit(self, x: Tensor) -> None:
+        """Find the constants that fit the last of the windows `[N, L, C]` best."""
+        windows, heights, _, _ = self.normalize(x[-1:])
+        forms = self.all_forms()
+        kinds, random = _kinds(forms), torch.Generator().manual_seed(0)
+        parts = zip(windows.split(_AT_ONCE // 8), heights.split(_AT_ONCE // 8), strict=True)
+        self.forms = torch.cat([self._search(*part, forms, kinds, random) for part in parts], dim=1)
+
+    def _search(
+        self,
+        windows: Tensor,
+        heights: Tensor,
+        forms: Tensor,
+        kinds: Tensor,
+        random: torch.Generator,
+    ) -> Tensor:
+        """The best form of each kind `[5, C, kinds]`: of all, then of ever closer neighbours."""
+        forms = forms.to(windows.device)
+        criterion = self._smooth(windows, heights, forms[:, None])[1]
+        same = (kinds == kinds.unique()[:, None]).to(windows.device)  # [kinds, K]
+        of_kind = torch.where(same, criterion[:, None], math.inf)  # [C, kinds, K]
+        best = forms[:, of_kind.topk(_BEST, largest=False).indices]  # [5, C, kinds, best]
+        for width in _WIDTHS:
+            near = best.repeat(1, 1, 1, _NEAR)
+            noise = torch.randn(near[:4].shape, generator=random).to(near)
+            near[:4] = torch.sigmoid(torch.logit(near[:4]) + width * noise)  # 0 and 1 stay
+            tried = torch.cat([best, near], dim=-1)
+            criterion = self._smooth(windows, heights, tried.flatten(2))[1]
+            places = criterion.unflatten(1, tried.shape[2:]).topk(_BEST, largest=False).indices
+            best = tried.gather(-1, places.expand(len(tried), *places.shape))
+        return best[..., 0]
+
+
+def _kinds(forms: Tensor) -> Tensor:
+    """Numbers `[K]` of the kinds of trend and season of forms `[5, K]`."""
+    return 3 * ((forms[2] > 0).int() + (forms[2] == 1).int()) + forms[4]
 
 
 class ThetaForecaster(SmoothingForecaster):
@@ -254,6 +304,7 @@ class ThetaForecaster(SmoothingForecaster):
         return torch.tensor(forms).T
 
 
+@cache
 def line_and_season(length: int, season: int) -> Tensor:
     """What gives slope and phases `[1 + m]` of the least-squares line and season of a window."""
     steps = torch.arange(length)
@@ -263,7 +314,7 @@ def line_and_season(length: int, season: int) -> Tensor:
 
 
 class MeanForecaster(ForecastNetwork):
-    """The weighted mean of networks; each sees the last rows that it was built for."""
+    """The weighted mean of networks; each sees the last rows that it was built for, or fewer."""
 
     def __init__(
         self, networks: Sequence[ForecastNetwork], weights: Sequence[float], *, input_len: int
@@ -288,6 +339,7 @@ class MeanForecaster(ForecastNetwork):
 STATISTICAL: dict[str, type[StatisticalForecaster]] = {
     "seasonal naive": SeasonalNaive,
     "exponential smoothing": SmoothingForecaster,
+    "fitted smoothing": FittedSmoothing,
     "Theta": ThetaForecaster,
     "linear regression": LinearForecaster,
 }

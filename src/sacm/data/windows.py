@@ -49,6 +49,7 @@ def forecasting_windows(
     scaler: ChannelScaler | None = None,
     stride: int = 1,
     validation_stride: int = 1,
+    shorter: tuple[int, int] | None = None,
 ) -> SplitWindows[ForecastWindows]:
     """Cut windows of `input_len + horizon` steps, the targets of each inside one split.
 
@@ -64,6 +65,7 @@ def forecasting_windows(
         scaler: Overrides the one fitted on the training rows.
         stride: Rows between two training windows.
         validation_stride: Rows between two validation windows; test windows begin at every row.
+        shorter: Steps that training and validation windows have instead, as candidates use them.
 
     Example:
         >>> from sacm.data import forecasting_data
@@ -74,8 +76,8 @@ def forecasting_windows(
     """
     if min(input_len, horizon, stride, validation_stride) < 1:
         raise ArgumentError("input_len, horizon and strides must be at least 1.")
-    least = input_len + horizon
-    fitted = cover_series(scaler or fit_scaler(data), data, input_len, least=least)
+    seen = shorter or (input_len, input_len)
+    fitted = cover_series(scaler or fit_scaler(data), data, input_len, least=min(seen) + horizon)
     order = order_in_time(data)
     places = places_of_rows(fitted, data)[order]
     by_row = fitted.of_rows(places)
@@ -93,7 +95,8 @@ def forecasting_windows(
         series["targets"] = by_row.transform(data.targets[order])
     series["inputs"] = by_row.transform(data.values[order])
 
-    def windows(split: str, stride: int) -> ForecastWindows:
+    def windows(split: str, stride: int, input_len: int) -> ForecastWindows:
+        least = input_len + horizon
         ranges = window_ranges(data, split, input_len)
         starts = window_starts(ranges, least, stride=stride)
         if not len(starts) and len(data.splits[split]):
@@ -113,7 +116,9 @@ def forecasting_windows(
         )
 
     return SplitWindows(
-        windows("train", stride), windows("val", validation_stride), windows("test", 1)
+        windows("train", stride, seen[0]),
+        windows("val", validation_stride, seen[1]),
+        windows("test", 1, input_len),
     )
 
 

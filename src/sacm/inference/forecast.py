@@ -157,6 +157,7 @@ def prepare_evaluation(
         horizon=shape.horizon,
         stamps=shape.calendar_sizes is not None,
         scaler=predictor.scaler,
+        shorter=(1, 1),  # of these none is used
     )
     return data, windows.test
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,14 +107,20 @@ class FittedGuard(GuardStrategy):
         """Windows `[B, L, C]` with what is broken in them repaired; training rows are already."""
         if self.module is None or training or self.repair == "none":
             return x
-        return self.module.to(x.device).inspect(x).repaired
+        inspect = self.module.to(x.device).inspect
+        return _in_blocks(lambda block: inspect(block).repaired, x, self.module.length)
 
     def flags(self, x: Tensor) -> Tensor | None:
         """Kinds `[B, L, C]` (uint8) of what `inputs` repairs in windows `[B, L, C]`."""
         if self.module is None or self.repair == "none":
             return None
-        found = self.module.inspect(x)
-        return found.flags * (found.grades > 1)
+        inspect = self.module.inspect
+
+        def broken(block: Tensor) -> Tensor:
+            found = inspect(block)
+            return found.flags * (found.grades > 1)
+
+        return _in_blocks(broken, x, self.module.length)
 
     def save(self, folder: Path) -> None:
         """Write what was learnt into the folder of the run."""
@@ -123,6 +129,15 @@ class FittedGuard(GuardStrategy):
         self.guard.save(folder / _GUARD)
         if self.module is not None:
             write_weights(folder / _WINDOWS, self.module.state_dict())
+
+
+def _in_blocks(judge: Callable[[Tensor], Tensor], x: Tensor, length: int) -> Tensor:
+    """What `judge` says of windows `[B, L, C]`, in blocks of `length` steps where L is longer."""
+    parts = [judge(x[:, -length:])]
+    for stop in range(x.shape[1] - length, 0, -length):
+        start = max(0, stop - length)
+        parts.insert(0, judge(x[:, start : start + length])[:, : stop - start])
+    return torch.cat(parts, dim=1)
 
 
 def scaled_module(guard: Guard, data: Any, window: int) -> WindowGuard:

@@ -41,7 +41,7 @@ from sacm.tasks.base import (
 )
 from sacm.tasks.baselines import ForecastBaselines
 from sacm.tasks.calibration import calibrate_forecasts
-from sacm.tasks.lengths import find_lengths, find_season, make_room
+from sacm.tasks.lengths import find_lengths, find_season, make_room, member_lengths
 
 _SMALL_BATCH_DATA = ("Electricity", "ECG")
 _SMALL_BATCH_BACKBONES = ("MultiPatchFormer",)
@@ -109,6 +109,7 @@ class Forecasting(Task[ForecastingData]):
             scaler=scaler,
             stride=settings.stride,
             validation_stride=settings.validation_stride,
+            shorter=member_lengths(data, input_len, horizon) if settings.backbone == AUTO else None,
         )
 
     def shape(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sized
 from dataclasses import replace
 from typing import Any
 
@@ -23,20 +24,38 @@ def find_lengths(
     """Input length and horizon of a user's own series, by its season and the rows that there are.
 
     At least two seasons and 96 rows in, less where the training rows are few; a season ahead where
-    no horizon is asked for. Where candidates compete, smoothing needs long windows; networks see
-    less.
+    no horizon is asked for. Where candidates compete, smoothing sees up to 336 of the rows before
+    the test; `member_lengths` says what others see.
     """
     season = find_season(data)
-    lengths = [len(rows) for rows in data.last_rows(len(data.values)).values()]
-    # Series much shorter than the others do not shorten all windows.
-    rows = min(length for length in lengths if 2 * length >= np.median(lengths))
+    rows = usual_length(data.last_rows(len(data.values)).values())
     if horizon is None:
         whole = 1 < season <= _LONGEST and rows >= _SEASONS * season
         horizon = season if whole else min(_USUAL_HORIZON, max(1, rows // 10))
-    train = len(divide(rows, horizon).train)
-    wanted = max(2 * season + 2, _LONGEST if candidates else _USUAL_INPUT)
-    room = train - horizon if candidates else max((train - horizon) // 2, 2 * season)
-    return max(1, min(wanted, room, train - horizon)), horizon
+    splits = divide(rows, horizon)
+    train = len(splits.train)
+    if candidates:
+        return min(max(2 * season + 2, _LONGEST), splits.test.start), horizon
+    room = max((train - horizon) // 2, 2 * season)
+    return max(1, min(max(2 * season + 2, _USUAL_INPUT), room, train - horizon)), horizon
+
+
+def member_lengths(data: ForecastingData, input_len: int, horizon: int) -> tuple[int, int]:
+    """Rows of training and of validation windows where candidates see up to `input_len` rows.
+
+    Networks and regression learn from many short windows. Validation windows begin with the data.
+    """
+    train, season = usual_length(data.ranges("train")), find_season(data)
+    before = max(1, min(input_len, train - horizon))
+    wanted = max(2 * season, _USUAL_INPUT, min(7 * season, before) if season >= 24 else 0)
+    room = max((train - horizon) // 3, min(2 * season, train - horizon - 8))
+    return max(1, min(wanted, room, before)), max(1, min(input_len, train))
+
+
+def usual_length(parts: Iterable[Sized]) -> int:
+    """Rows of the shortest of some series, without those much shorter than the others."""
+    lengths = [len(part) for part in parts]
+    return min(length for length in lengths if 2 * length >= np.median(lengths))
 
 
 def find_season(data: ForecastingData) -> int:

@@ -53,9 +53,9 @@ _FORMS_FROM = 256  # windows of single channels that choose the forms of smoothi
 _ENOUGH = 1000  # training windows from which networks take part
 _STEPS = (25, 100)  # fewest and most optimizer steps between two validations
 _LEARNING_RATE = 1e-3  # small networks and short training
-_NETWORK_ROWS = 96  # that networks and regression see, or more seasons where there are many rows
 _POWER = 6.0  # of a candidate's validation error, by which its weight falls
-_ENOUGH_HORIZONS = 2.0  # of validation rows from which errors count fully
+_SMOOTHING = ("exponential smoothing", "fitted smoothing")  # favoured, as few rows decide badly:
+_FAVOUR = 2.0  # times 1 + this over the horizons in the validation rows
 _BASELINE, _BASELINE_SHARE = "seasonal naive", 0.25  # of its weight: smoothing can do the same
 _LEAST_WEIGHT = 0.05  # candidates with less are left out
 
@@ -146,10 +146,8 @@ class Contest:
             batch._replace(x=self.strategy.inputs(batch.x))
             for batch in WindowBatches(self.windows.val, EVALUATION_BATCH)
         ]
-        rows = max(map(len, data.ranges("train")))
-        self.rows = _rows_seen(rows, settings.input_len, settings.horizon, self.season)
-        shorter = self.settings.model_copy(update={"input_len": self.rows})
-        self.learnt = cut_windows(self.task, shorter, data, prepared.data).train
+        self.learnt: ForecastWindows = self.windows.train
+        self.rows = self.learnt.input_len
         self.shape = self.task.shape(self.settings, data, self.windows.scaler)
         # What followed the validation windows, and how much each value counts, `[N, H, C]` both.
         targets = [batch.y for batch in self.validation]
@@ -199,10 +197,17 @@ class Contest:
         if not scaler.series:  # else each has a scale of its own, and they have no common zero
             lowest = np.nanmin(self.data.values[train.start : train.stop], axis=0)
             zero[lowest > 0] = torch.from_numpy(-scaler.mean / scaler.std).float()[lowest > 0]
+        validated = self.windows.val.input_len
+        season = self.season if validated >= 2 * self.season + 2 else 1
+        longest = self.settings.input_len
+        rows = {
+            "linear regression": self.rows,
+            "exponential smoothing": min(longest, max(1, len(train) - self.settings.horizon)),
+        }
         for name in STATISTICAL:
             started = time.monotonic()
-            rows = self.rows if name == "linear regression" else self.settings.input_len
-            member = {"name": name, "season": self.season, "input_len": rows, "weight": 1.0}
+            member = {"name": name, "season": season, "input_len": rows.get(name, longest)}
+            member["weight"] = 1.0
             candidate = Candidate(name, member)
             model = self._build([member])
             network = networks_of(model)[0]
@@ -357,8 +362,9 @@ def networks_of(model: Backbone) -> nn.ModuleList:
 def choose_weights(errors: Mapping[str, float], horizons: float) -> dict[str, float]:
     """Weights of candidates for their mean, by their validation errors.
 
-    They fall by a high power of the error, so that a candidate that is twice as bad is left out; a
-    lower one where there are few `horizons` of validation rows. They are 0 below a twentieth.
+    They fall by a high power of the error, so that a candidate that is twice as bad is left out.
+    Smoothing counts more where there are few `horizons` of validation rows. Weights below a
+    twentieth are 0.
 
     Example:
         >>> errors = {"Theta": 1.0, "linear regression": 1.0, "PatchTST (small)": 2.0}
@@ -366,18 +372,11 @@ def choose_weights(errors: Mapping[str, float], horizons: float) -> dict[str, fl
         {'Theta': 0.5, 'linear regression': 0.5, 'PatchTST (small)': 0.0}
     """
     best = max(min(errors.values()), 1e-12)
-    power = _POWER * min(1.0, horizons / _ENOUGH_HORIZONS)
-    weights = {name: (best / max(error, 1e-12)) ** power for name, error in errors.items()}
-    if _BASELINE in weights:
-        weights[_BASELINE] *= _BASELINE_SHARE
+    weights = {name: (best / max(error, 1e-12)) ** _POWER for name, error in errors.items()}
+    factors = dict.fromkeys(_SMOOTHING, 1 + _FAVOUR / max(horizons, 1.0))
+    factors[_BASELINE] = _BASELINE_SHARE
+    weights = {name: factors.get(name, 1.0) * weight for name, weight in weights.items()}
     least = _LEAST_WEIGHT * sum(weights.values())
     weights = {name: weight if weight >= least else 0.0 for name, weight in weights.items()}
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
-
-
-def _rows_seen(train: int, input_len: int, horizon: int, season: int) -> int:
-    """Rows that networks and regression see: fewer of short series, to learn from more windows."""
-    wanted = max(2 * season, _NETWORK_ROWS, min(7 * season, input_len) if season >= 24 else 0)
-    room = max((train - horizon) // 3, min(2 * season, train - horizon - 8))
-    return max(1, min(wanted, room, input_len))

@@ -16,6 +16,7 @@ from sacm.strategies.base import Prepared
 from sacm.strategies.combined import prepare_once
 from sacm.strategies.registry import parse
 from sacm.tasks.base import Task
+from sacm.tasks.lengths import member_lengths
 
 
 def prepare_data(settings: ResolvedSettings, data: AnyData) -> Prepared:
@@ -25,7 +26,10 @@ def prepare_data(settings: ResolvedSettings, data: AnyData) -> Prepared:
     strategy has made of it.
     """
     given = corrupt_training(data, settings.contamination, seed=settings.seed)
-    prepared = prepare_once(parse(settings.strategy), given, window=settings.input_len)
+    window = settings.input_len
+    if settings.backbone == AUTO and isinstance(data, ForecastingData):
+        window = member_lengths(data, window, settings.horizon)[1]  # the shortest that is repaired
+    prepared = prepare_once(parse(settings.strategy), given, window=window)
     changed = prepared.data
     if not isinstance(changed, ForecastingData) or not isinstance(given, ForecastingData):
         return prepared

@@ -219,11 +219,6 @@ class Training:
                 f"{settings.data}: there are no validation windows to choose by: use more data or "
                 "shorter windows."
             )
-        if settings.backbone == AUTO:  # networks that see less than a window have more of them
-            rows = max(member["input_len"] for member in settings.overrides["members"])
-            shorter = settings.model_copy(update={"input_len": rows})
-            train = cut_windows(self.task, shorter, self.data, prepared.data).train
-            self.windows = self.windows._replace(train=train)
         self.shape = self.task.shape(settings, self.data, self.windows.scaler)
         self.train_batches = self._training_batches(settings.seed)
         self.val_batches: Any = WindowBatches(self.windows.val, EVALUATION_BATCH)
