@@ -24,9 +24,9 @@ files: errors
 registry: errors
 settings: errors types
 theory: errors
-metrics: errors registry types
 reports:
 data: errors registry settings types
+metrics: data errors registry types
 backbones: core errors inject registry types
 quality: backbones data errors files inject reports
 strategies: backbones core data errors files inject quality registry types
@@ -37,7 +37,7 @@ experiments: core data errors files inject metrics reports settings strategies
     tasks training
 estimators: data errors files inference metrics settings tasks training types
 integrations: core errors files inject quality
-testing: backbones core data errors inject strategies tasks types
+testing: backbones core data inject strategies tasks types
 cli: __init__ backbones data errors experiments files inference metrics quality registry reports
     settings strategies tasks training types
 """

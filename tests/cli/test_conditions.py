@@ -111,14 +111,6 @@ def test_a_terminal_without_utf_8(example: Example) -> None:
     assert b"rank" in done.stdout
 
 
-def test_rows_that_are_piped_in(sacm: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    piped = io.TextIOWrapper(io.BytesIO(hourly().to_csv(index=False).encode()))
-    monkeypatch.setattr(sys, "stdin", piped)
-    outcome = sacm("score", "-", "--window", 24)
-    assert outcome.code == 0
-    assert "rows: 120" in outcome.err
-
-
 def test_names_of_data_sets_in_any_letter_case_are_one_run(sacm: Command) -> None:
     options = ("--stride", 400, "--input-len", 12, "--horizon", 4, "--json")
     runs = [

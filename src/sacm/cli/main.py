@@ -58,8 +58,7 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import a command and make it one of Typer's; its help begins with six options."""
-        name, *rest = args
-        group = COMMANDS.get(name)
+        name, group = args[0], COMMANDS.get(args[0])
         if not isinstance(group, typer.Typer):
             function, group = group, typer.Typer(add_completion=False)
             group.command()(function)
@@ -70,7 +69,7 @@ class LazyGroup(TyperGroup):
             plain = [option for option in options if not getattr(option, "rich_help_panel", None)]
             for option in plain[_FIRST_OPTIONS:]:
                 option.rich_help_panel = "More options"
-        return name, command, rest
+        return name, command, args[1:]
 
 
 app = typer.Typer(

@@ -59,8 +59,8 @@ def quality(
     from sacm.files import write_atomically
     from sacm.quality.guard import Guard
 
-    written = {"report": out, "flags": flags, "repaired": repaired}
-    written = {name: path for name, path in written.items() if path is not None}
+    outputs = {"report": out, "flags": flags, "repaired": repaired}
+    written = {name: path for name, path in outputs.items() if path is not None}
     _check_outputs(data, list(written.values()))
     cases = read_labelled_cases(data, reading)
     if cases is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -93,8 +94,6 @@ def remove(
 
     Example: sacm runs remove my_PatchTST_sacm_seed42_0123456789
     """
-    import shutil
-
     from sacm.training import Run
 
     folder = Run.load(find_run(run)).folder

@@ -87,8 +87,9 @@ def inspect_quality(data: Any, settings: RunSettings) -> dict[str, Any] | None:
     if sum(array.size for array in arrays if array is not None) > _LARGE:
         note("Quality: not looked at, the data are large; `sacm quality` does it on request.")
         return None
+    files: Any = files_of(settings.strategy or "raw")
     try:
-        quality = inspect(data, **files_of(settings.strategy or "raw"))
+        quality = inspect(data, **files)
     except SACMError as error:
         note(f"Quality: could not be judged: {error}")
         return None

@@ -139,7 +139,8 @@ def without_test(data: AnyData) -> AnyData:
     """The same data without a test part."""
     if isinstance(data, ClassificationData):
         arrays = {name: getattr(data, name) for name in _TEST_CASES}
-        return replace(data, **{n: None if a is None else a[:0] for n, a in arrays.items()})
+        empty: Any = {name: None if a is None else a[:0] for name, a in arrays.items()}
+        return replace(data, **empty)
     if isinstance(data, AnomalyData):
         segments = tuple(segment._replace(test=range(0)) for segment in data.segments)
         return replace(data, test=data.test[:0], labels=data.labels[:0], segments=segments)
