@@ -182,8 +182,9 @@ def detection() -> None:
 
 
 def judge_correct(archive: str) -> dict[str, Any]:
-    """Share flagged of correct labels, and a ridge on given and repaired ones."""
+    """Share flagged of correct labels, how many the strategy changes, a ridge on both labels."""
     import sacm
+    from sacm.strategies.labels import LEAST_FLAGGED
 
     data = sacm.data.load(archive)
     started = time.process_time()
@@ -193,6 +194,7 @@ def judge_correct(archive: str) -> dict[str, Any]:
         "trust": int(quality.trust),
         "flagged": int(quality.flagged.sum()),
         "share": float(quality.flagged.mean()),
+        "changed": int(quality.flagged.sum() * (quality.flagged.mean() >= LEAST_FLAGGED)),
         "seconds": time.process_time() - started,
         "ridge_given": "",
         "ridge_repaired": "",

@@ -85,6 +85,16 @@ def test_labels_that_cannot_be_judged_stay() -> None:
     assert "stay as they are" in prepared.notes[0]
 
 
+def test_very_few_suspicious_labels_stay() -> None:
+    X, y = waves()
+    y[3] = "slow"
+    lengths = np.full(120, 40)
+    data = ClassificationData("waves", X, y, X, y, lengths, lengths, ("fast", "slow"))
+    prepared = parse("labels").prepare(data, window=40)
+    assert prepared.data is data
+    assert "1 of 120 look wrong, fewer than 2%" in prepared.notes[0]
+
+
 def test_it_is_for_classification_and_knows_three_uses() -> None:
     with pytest.raises(ArgumentError, match="labels is for classification"):
         parse("labels").check_task("forecasting")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile, is_zipfile
 
 import numpy as np
 import typer
@@ -12,74 +13,63 @@ from sacm.errors import DataError
 
 
 def read_labelled_cases(data: str, reading: dict[str, Any]) -> dict[str, Any] | None:
-    """The cases of a file or data set; None if it holds rows of series instead.
-
-    Cases are in `.ts` files, archives with `X_train`, data sets for classification, and in tables
-    for which `--id` and `--label` are given.
-
-    Returns:
-        Arguments of `find_wrong_labels`: X, y, names, and groups where subjects are told apart.
-    """
+    """Arguments of `find_wrong_labels`; None if a file or data set holds rows of series instead."""
+    from sacm.cli.output import note
+    from sacm.data.cases import pad, read_case_table
     from sacm.data.load import names, names_file, resolve
 
     path = Path(data)
     if not names_file(data):
         holds_cases = data.casefold() in {name.casefold() for name in names("classification")}
+    elif is_zipfile(path):
+        holds_cases = "X_train.npy" in ZipFile(path).namelist()
     else:
-        holds_cases = path.suffix == ".ts" or (path.suffix == ".npz" and _is_archive(path))
-    if holds_cases:
-        return _join_parts(resolve(data, task="classification", reading=reading))
+        holds_cases = path.suffix == ".ts"
+    if holds_cases:  # training and test cases are judged alike
+        found = resolve(data, task="classification", reading=reading)
+        parts = {"train": len(found.y_train), "test": len(found.y_test)}
+        subjects = (found.subjects_train, found.subjects_test)
+        return {
+            "X": np.concatenate([found.X_train, found.X_test]),
+            "y": np.concatenate([found.y_train, found.y_test]),
+            "names": [f"{part} {i}" for part, count in parts.items() for i in range(count)],
+            "groups": None if any(each is None for each in subjects) else np.concatenate(subjects),
+        }
     if not (reading.get("id") and reading.get("label")):
         return None
-
-    from sacm.cli.output import note
-    from sacm.data.cases import pad, read_case_table
-
     note("labels of cases (--id, --label) are looked at; leave --label out to look at the values")
     cases, case_names = read_case_table(path, reading)
-    longest = max(case.shape[1] for case in cases.values)
-    X = pad(cases.values, len(cases.values[0]), longest)
+    X = pad(cases.values, len(cases.values[0]), max(case.shape[1] for case in cases.values))
     return {"X": X, "y": cases.labels, "names": case_names}
-
-
-def _join_parts(data: Any) -> dict[str, Any]:
-    """Training and test cases, which are judged alike."""
-    names = [f"train {i}" for i in range(len(data.y_train))]
-    names += [f"test {i}" for i in range(len(data.y_test))]
-    subjects = (data.subjects_train, data.subjects_test)
-    return {
-        "X": np.concatenate([data.X_train, data.X_test]),
-        "y": np.concatenate([data.y_train, data.y_test]),
-        "names": names,
-        "groups": None if any(each is None for each in subjects) else np.concatenate(subjects),
-    }
-
-
-def _is_archive(path: Path) -> bool:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return "X_train" in archive.files
-    except (OSError, ValueError):  # said in a sentence by who reads it
-        return False
 
 
 def judge_labels(
     cases: dict[str, Any], *, out: Path | None, flags: Path | None, keep: Path | None, as_json: bool
 ) -> float:
     """Judge the labels of cases, print or write what is found, and return the share flagged."""
+    import pandas as pd
+
     from sacm.cli.output import show_json
     from sacm.files import write_atomically
     from sacm.quality.labels import find_wrong_labels
 
-    quality = find_wrong_labels(**cases, keep=() if keep is None else _kept_cases(keep))
+    kept: list[str] = []
+    if keep is not None:
+        try:
+            kept = pd.read_csv(keep, dtype=str).dropna(subset="keep")["case"].tolist()
+        except (OSError, ValueError, KeyError) as error:
+            needed = "needs the columns case and keep, as --flags writes them"
+            raise DataError(f"{keep} {needed}: {error}") from error
+    quality = find_wrong_labels(**cases, keep=kept)
+    table = quality.to_frame()
     if out is not None:
         quality.report(out)
-    table = quality.to_frame()
     if flags is not None:
         write_atomically(flags, lambda file: table.to_csv(file, index=False))
     if as_json:
         record = {"cases": len(quality.given), "trust": quality.trust, "reason": quality.reason}
-        record |= {"noise_rate": quality.noise_rate, "noise_interval": list(quality.noise_interval)}
+        rate = quality.noise_rate if quality.trust else None
+        record |= {"noise_rate": rate, "noise_interval": list(quality.noise_interval)}
         show_json({**record, "suspicious": table.drop(columns="keep").to_dict("records")})
     else:
         typer.echo(quality.summary())
@@ -87,16 +77,3 @@ def judge_labels(
             if written is not None:
                 typer.echo(f"{name}: {written}")
     return float(quality.flagged.mean())
-
-
-def _kept_cases(path: Path) -> list[str]:
-    """Cases of a table whose column `keep` says something."""
-    import pandas as pd
-
-    try:
-        table = pd.read_csv(path, dtype=str)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-    if not {"case", "keep"} <= set(table.columns):
-        raise DataError(f"{path} needs the columns case and keep, as --flags writes them.")
-    return table.loc[table["keep"].notna(), "case"].tolist()

@@ -2,13 +2,8 @@
 
 Three parts: a kernel of random-convolution features; ridge regression of the labels on it; and a
 noise model, in which the true label is hidden and a transition matrix says how often it was given
-as another. Ridge and noise model are fitted in turns (`self_train`). The cases are divided into
-thirds at random, a few times; models of two thirds judge the other one, so that no label takes part
-in the answer on itself.
-
-Classes that overlap look like wrong labels: models and labels disagree. What tells them apart is
-where: wrong labels are among sure and unsure cases alike, overlaps only among unsure ones
-(`find_evidence`).
+as another. Ridge and noise model are fitted in turns (`self_train`). Models of two thirds of the
+cases judge the other third, so that no label takes part in the answer on itself.
 
 Shapes: codes of the given labels `[N]` in 0 … K-1; scores and probabilities `[N, K]`; transitions
 `[K, K]`, `transition[true, given]`.
@@ -17,55 +12,52 @@ Shapes: codes of the given labels `[N]` in 0 … K-1; scores and probabilities `
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
 KERNEL_WIDTH = 1.4  # of the Gaussian kernel, in median distances of two cases
-PENALTIES = 10.0 ** np.arange(-3, 2.01, 0.5)  # of the ridge; leave-one-out squared error chooses
+# Of the ridge. Squared errors of left-out cases choose: wrong labels raise all of them alike.
+PENALTIES = 10.0 ** np.arange(-3, 2.01, 0.5)
 SHARPNESS = np.geomspace(1, 40, 5)  # candidates of the factor from scores to log-probabilities
 # The same for held-out log-probabilities; below 1, uncertain answers would explain wrong labels.
 TEMPERATURES = np.geomspace(1, 4, 8)
 PARTS = 3  # into which cases are divided
-ROUNDS = 6  # most rounds of self-training
-SETTLED = 0.002  # self-training ends when posteriors change by less than this on average
+ROUNDS = 6  # of self-training, at most
+# Candidates: expected class shares follow the posterior, or are drawn half way to the given ones.
+GIVEN_SHARES = (0.0, 0.5)
 BALANCE = 0.75  # how far predicted class shares are drawn to the expected ones, 0 to 1
 FIRST_RATE = 0.2  # noise rate at which the estimation of transitions starts
 NOISE_STEPS = 10  # of expectation-maximisation
-PRIOR_CASES = 10.0  # weight of the prior on each row of the transitions, in cases
+PRIOR_CASES = 4.0  # weight of the prior on each row of the transitions, in cases
 NOISE_CASES = 10_000  # the noise model is fitted to at most this many random cases
-# Of the evidence, in its order, and a constant: logistic regression on development archives, see
+# Of the evidence of `_log_odds`, and a constant: logistic regression on development archives, see
 # results/labels/README.md.
 CONFIDENCE_WEIGHTS = np.array([0.05, 0.73, 0.43, -5.1, 3.2])
 CONFIDENCE_CONSTANT = -2.23
 MOST_CERTAIN = 0.98  # mean probabilities of a class beyond this count as this
 MOST_ODDS = 8.0  # larger log-odds count as this
 _LEAST_PROBABILITY = 1e-4  # of a held-out answer, so that no single one decides
-_LEAST_SPREAD = 1e-6  # standard deviation below which a feature is dropped
 _TINY = 1e-12
-_CASES_AT_ONCE, _ROWS_AT_ONCE = 500, 10_000  # sizes of blocks, to bound the memory
+_CASES_AT_ONCE = 500  # to bound the memory
 
 
 class CaseKernel:
     """A Gaussian kernel of random-convolution features, as a basis with the same inner products.
 
-    Two views: the series and its first differences. Channels are z-scored over all cases; missing
-    values, such as those after the end of a shorter case, count as the mean.
-
-    Args:
-        X: Cases `[N, C, L]`.
-        features: Random-convolution features of each view.
-        landmarks: The kernel is approximated from so many random cases (Nystroem); None: exact.
-        seed: Of features and landmarks.
-
-    Attributes:
-        own_basis: The basis `[m, m + 1]` of the landmarks, which are all cases by default.
+    Two views of cases `[N, C, L]`: the series and its differences. Missing values count as the
+    mean. With `landmarks`, so many random cases approximate the kernel (Nystroem). `own_basis`
+    `[m, m + 1]` is the basis of the landmarks, or of all cases.
     """
 
     def __init__(
         self, X: np.ndarray, *, features: int, landmarks: int | None = None, seed: int = 0
     ) -> None:
+        from sklearn.metrics.pairwise import euclidean_distances
+        from sklearn.preprocessing import StandardScaler
+
         from sacm.backbones.minirocket import MiniRocketConfig, Transform
 
         self.type = np.float64 if landmarks is None else np.float32
@@ -74,41 +66,37 @@ class CaseKernel:
         self.mean = observed.mean(axis=(0, 2)).filled(0)[:, None]
         std = observed.std(axis=(0, 2)).filled(0)[:, None]
         self.std = np.where(std > 0, std, 1)
-
         self.transforms = []
         for view, cases in enumerate(self._views(sample)):
-            config, (_, steps, channels) = MiniRocketConfig(features=features), cases.shape
-            transform = Transform(config, input_len=steps, channels=channels)
+            transform = Transform(
+                MiniRocketConfig(features=features), input_len=cases.shape[1], channels=len(std)
+            )
             transform.fit(cases, torch.Generator().manual_seed(seed + view))
             self.transforms.append(transform)
-
-        raw = self._features(sample)
-        self.center, spread = raw.mean(axis=0), raw.std(axis=0)
-        self.scale = np.where(spread > _LEAST_SPREAD, 1 / np.maximum(spread, _LEAST_SPREAD), 0)
-        self.points = self._scaled(raw)
-        distances = _squared_distances(self.points, self.points)
+        self.scaler = StandardScaler()
+        self.points = self.scaler.fit_transform(self._features(sample))
+        distances = euclidean_distances(self.points, squared=True)
         typical = np.median(distances[np.triu_indices(len(distances), 1)])
-        self.width = 2 * KERNEL_WIDTH**2 * max(float(typical), _TINY)
-        kernel = np.exp(-distances / self.width)  # [m, m]
+        self.sharpness = 1 / (2 * KERNEL_WIDTH**2 * max(float(typical), _TINY))
+        kernel = np.exp(-self.sharpness * distances.astype(np.float64))  # [m, m]
         values, vectors = np.linalg.eigh(kernel)
         kept = values > 1e-10 * values[-1]
         self.whiten = vectors[:, kept] / np.sqrt(values[kept])
-        self.own_basis = self._with_constant(kernel @ self.whiten)
+        self.own_basis = np.pad(kernel @ self.whiten, ((0, 0), (0, 1)), constant_values=1)
 
     def basis(self, X: np.ndarray, *, progress: bool = False) -> np.ndarray:
         """Rows `[n, m + 1]` for cases `[n, C, L]`; the last column is a constant."""
-        basis = np.empty((len(X), self.whiten.shape[1] + 1), self.type)
+        from sklearn.metrics.pairwise import rbf_kernel
+
+        basis = np.ones((len(X), self.whiten.shape[1] + 1), self.type)
         for start in range(0, len(X), _CASES_AT_ONCE):
             rows = slice(start, start + _CASES_AT_ONCE)
-            points = self._scaled(self._features(X[rows]))
-            kernel = np.exp(-_squared_distances(points, self.points) / self.width)
-            basis[rows] = self._with_constant(kernel.astype(self.type) @ self.whiten)
+            points = self.scaler.transform(self._features(X[rows]))
+            kernel = rbf_kernel(points, self.points, gamma=self.sharpness)
+            basis[rows, :-1] = kernel.astype(self.type) @ self.whiten
             if progress and start % (20 * _CASES_AT_ONCE) == 0:
                 _say(f"features of case {start:,} of {len(X):,}")
         return basis
-
-    def _with_constant(self, columns: np.ndarray) -> np.ndarray:
-        return np.column_stack([columns, np.ones(len(columns))]).astype(self.type)
 
     def _views(self, cases: np.ndarray) -> list[torch.Tensor]:
         """Scaled series `[n, L, C]` and their differences, where there are any."""
@@ -118,30 +106,16 @@ class CaseKernel:
         return [series] if series.shape[1] < 2 else [series, series.diff(dim=1)]
 
     def _features(self, cases: np.ndarray) -> np.ndarray:
-        columns = [
-            torch.cat([transform(part) for part in transform.split(view)])
-            for transform, view in zip(self.transforms, self._views(cases), strict=True)
-        ]
-        features: np.ndarray = torch.cat(columns, dim=1).numpy()
-        return features
-
-    def _scaled(self, features: np.ndarray) -> np.ndarray:
-        return (features - self.center) * self.scale.astype(np.float32)
-
-
-def _squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Mean squared differences `[n, m]` of rows."""
-    products = (a @ b.T).astype(np.float64)
-    squares = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None].astype(np.float64)
-    distances: np.ndarray = np.maximum(squares - 2 * products, 0) / a.shape[1]
-    return distances
+        """Features `[n, F]` of both views."""
+        views = zip(self.transforms, self._views(cases), strict=True)
+        columns = [torch.cat([each(part) for part in each.split(view)]) for each, view in views]
+        return torch.cat(columns, dim=1).numpy()
 
 
 class Ridge:
-    """Ridge regression of (soft) labels `[n, K]` on a basis `[n, m]`."""
+    """Ridge regression of (soft) labels `[n, K]` on a basis `[n, m]`, which is decomposed once."""
 
     def __init__(self, basis: np.ndarray) -> None:
-        """Decompose the basis once; each penalty and each set of labels is then cheap."""
         if len(basis) < basis.shape[1]:
             values, left = np.linalg.eigh((basis @ basis.T).astype(np.float64))
             sizes = np.sqrt(np.maximum(values, _TINY))
@@ -150,17 +124,10 @@ class Ridge:
             values, self.vectors = np.linalg.eigh((basis.T @ basis).astype(np.float64))
             self.rotated = basis @ self.vectors.astype(basis.dtype)  # [n, min(n, m)]
         self.inverse = 1 / (np.maximum(values, 0)[:, None] + PENALTIES)
-        blocks = range(0, len(basis), _ROWS_AT_ONCE)
-        self.leverage = np.concatenate(
-            [self.rotated[row : row + _ROWS_AT_ONCE] ** 2 @ self.inverse for row in blocks]
-        )  # [n, penalties]
+        self.leverage = self.rotated**2 @ self.inverse.astype(basis.dtype)  # [n, penalties]
 
     def fit(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Answers `[n, K]` that leave out each case's own label, and weights `[m, K]`.
-
-        The penalty is the one of least squared error against the labels as they are. Wrong labels
-        raise that error for all penalties alike, so they do not mislead the choice.
-        """
+        """Answers `[n, K]` that leave out each case's own label, and weights `[m, K]`."""
         moments = self.rotated.T @ labels.astype(self.rotated.dtype)
         best, chosen = np.inf, (labels, moments)
         for inverse, leverage in zip(self.inverse.T, self.leverage.T[:, :, None], strict=True):
@@ -174,13 +141,14 @@ class Ridge:
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
-    """Row-wise probabilities."""
-    return torch.from_numpy(scores).softmax(dim=1).numpy()
+    """Probabilities along the last axis; on small arrays faster than SciPy's."""
+    return torch.from_numpy(scores).softmax(dim=-1).numpy()
 
 
 class Noise(NamedTuple):
     """A model of the noise: class log-probabilities are `factor * scores + bias`."""
 
+    likelihood: float  # mean log-likelihood of the given labels
     factor: float
     bias: np.ndarray
     transition: np.ndarray
@@ -205,34 +173,29 @@ def fit_noise(
     shares: np.ndarray | None = None,
     transition: np.ndarray | None = None,
 ) -> Noise:
-    """The noise model, among `factors`, under which the given labels are most likely.
+    """The likeliest noise model of scores that did not see a case's own label.
 
-    Scores `[n, K]` are of models that did not see the case's own label. Predicted class shares are
-    drawn to `shares` `[K]`, if there are any; transitions are estimated, unless they are known.
+    Predicted class shares are drawn to `shares` `[K]`; transitions are estimated unless known.
     """
     if len(codes) > NOISE_CASES:
         chosen = np.random.default_rng(0).permutation(len(codes))[:NOISE_CASES]
         scores, codes = scores[chosen], codes[chosen]
-    candidates = {}
+    candidates = []
     for factor in factors.tolist():
         bias = np.zeros(scores.shape[1]) if shares is None else _class_bias(factor * scores, shares)
         probabilities = softmax(factor * scores + bias)
         matrix = _estimate_transition(probabilities, codes) if transition is None else transition
         likelihood = (probabilities * matrix[:, codes].T).sum(axis=1)
-        total = float(np.log(np.maximum(likelihood, _TINY**2)).sum())
-        candidates[total] = Noise(factor, bias, matrix)
-    return candidates[max(candidates)]
+        mean = float(np.log(np.maximum(likelihood, _TINY**2)).mean())
+        candidates.append(Noise(mean, factor, bias, matrix))
+    return max(candidates, key=lambda noise: noise.likelihood)
 
 
 def _estimate_transition(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Transitions `[K, K]` by expectation-maximisation, from class probabilities `[n, K]`.
-
-    The prior of each row is noise that goes to the same classes from everywhere.
-    """
-    classes = probabilities.shape[1]
-    eye = np.eye(classes)
+    """Transitions by expectation-maximisation; the prior of a row is noise with common targets."""
+    eye = np.eye(probabilities.shape[1])
     member = eye[codes]
-    matrix = np.where(eye > 0, 1 - FIRST_RATE, FIRST_RATE / (classes - 1))
+    matrix = np.where(eye > 0, 1 - FIRST_RATE, FIRST_RATE / (len(eye) - 1))
     for _ in range(NOISE_STEPS):
         counts = true_label(probabilities, matrix, codes).T @ member  # [true, given]
         rows = counts.sum(axis=1)
@@ -260,34 +223,26 @@ def _class_bias(scores: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def self_train(
-    basis: np.ndarray, codes: np.ndarray, classes: int, *, transition: np.ndarray | None = None
-) -> tuple[np.ndarray, Noise, np.ndarray]:
+    ridge: Ridge, member: np.ndarray, given_shares: float, transition: np.ndarray | None = None
+) -> Iterator[tuple[np.ndarray, Noise, np.ndarray]]:
     """Fit ridge and noise model in turns, the ridge to the posterior of the noise model.
 
-    Expected class shares start as those of the given labels and follow the posterior, because
-    one-sided noise changes them.
-
-    Returns:
-        Weights `[m, K]` of the ridge, the noise model, and the posterior `[n, K]`.
+    It starts from the given labels, one-hot `[n, K]`, and yields weights of the ridge, the noise
+    model and the posterior after each round.
     """
-    ridge = Ridge(basis)
-    posterior = np.eye(classes)[codes]
-    for turn in range(ROUNDS):
+    posterior, codes = member, member.argmax(axis=1)
+    given = np.log(member.sum(axis=0) + 1)
+    for _ in range(ROUNDS):
         scores, weights = ridge.fit(posterior)
-        shares = (posterior.sum(axis=0) + 1) / (len(codes) + classes)
+        believed = np.log(posterior.sum(axis=0) + 1)
+        shares = softmax(given_shares * given + (1 - given_shares) * believed)
         noise = fit_noise(scores, codes, SHARPNESS, shares=shares, transition=transition)
-        previous = posterior
         posterior = true_label(noise.probabilities(scores), noise.transition, codes)
-        if turn and np.abs(posterior - previous).sum(axis=1).mean() / 2 < SETTLED:
-            break
-    return weights, noise, posterior
+        yield weights, noise, posterior
 
 
 def divide(codes: np.ndarray, groups: np.ndarray | None, random: np.random.Generator) -> np.ndarray:
-    """A number `[N]` of the third that each case is in.
-
-    Groups are dealt in turn, the largest first; cases without groups are dealt class by class.
-    """
+    """The third `[N]` each case is in: groups dealt in turn, the largest first, or by class."""
     members = np.arange(len(codes)) if groups is None else np.unique(groups, return_inverse=True)[1]
     _, first, sizes = np.unique(members, return_index=True, return_counts=True)
     shuffled = random.permutation(len(sizes))
@@ -307,66 +262,67 @@ class Judgement(NamedTuple):
 
 
 def judge_labels(
-    basis: np.ndarray,
-    codes: np.ndarray,
-    groups: np.ndarray | None = None,
-    *,
-    divisions: int = 3,
-    seed: int = 0,
-    progress: bool = False,
+    basis: np.ndarray, codes: np.ndarray, groups: np.ndarray | None, divisions: int, progress: bool
 ) -> Judgement:
-    """Judge each third by a model of the others, estimate transitions, then judge all cases."""
-    classes = int(codes.max()) + 1
-    random = np.random.default_rng(seed)
-    held_out = np.zeros((len(codes), classes))
+    """Judge each third by models of the others, estimate transitions, then judge all cases.
+
+    Of all rounds of self-training and both expectations of class shares, those held-out answers
+    count under which the given labels are likeliest: more rounds for more wrong labels.
+    """
+    random, member = np.random.default_rng(0), np.eye(int(codes.max()) + 1)[codes]
+    answers = np.zeros((len(GIVEN_SHARES), ROUNDS, *member.shape), np.float32)
     for number in range(divisions):
         parts = divide(codes, groups, random)
         for part in np.unique(parts).tolist():
             if progress:
                 _say(f"part {number * PARTS + part + 1} of {divisions * PARTS}")
             outside, inside = parts != part, parts == part
-            weights, noise, _ = self_train(basis[outside], codes[outside], classes)
-            held_out[inside] += noise.probabilities(basis[inside] @ weights) / divisions
-    held_out = np.maximum(held_out, _LEAST_PROBABILITY)
-    transition = fit_noise(np.log(held_out), codes, TEMPERATURES).transition
-    _, _, posterior = self_train(basis, codes, classes, transition=transition)
+            ridge, cases = Ridge(basis[outside]), basis[inside]
+            for weight, rounds in zip(GIVEN_SHARES, answers, strict=True):
+                models = self_train(ridge, member[outside], weight)
+                for answer, (weights, noise, _) in zip(rounds, models, strict=True):
+                    answer[inside] += noise.probabilities(cases @ weights) / divisions
+    answers = np.maximum(answers, _LEAST_PROBABILITY)
+    candidates = [
+        (fit_noise(np.log(answer), codes, TEMPERATURES), weight, answer)
+        for weight, rounds in zip(GIVEN_SHARES, answers, strict=True)
+        for answer in rounds
+    ]
+    noise, weight, held_out = max(candidates, key=lambda candidate: candidate[0].likelihood)
+    *_, (_, _, posterior) = self_train(Ridge(basis), member, weight, noise.transition)
     suggested = posterior.argmax(axis=1)
-    log_odds = find_evidence(held_out, suggested, codes) @ CONFIDENCE_WEIGHTS + CONFIDENCE_CONSTANT
-    confidence = np.where(suggested == codes, posterior.max(axis=1), 1 / (1 + np.exp(-log_odds)))
+    right = 1 / (1 + np.exp(-_log_odds(held_out, suggested, codes)))
+    confidence = np.where(suggested == codes, posterior.max(axis=1), right)
     doubt = float((held_out.argmax(axis=1) != codes).mean())
-    return Judgement(suggested, confidence, transition, doubt)
+    return Judgement(suggested, confidence, noise.transition, doubt)
 
 
-def find_evidence(held_out: np.ndarray, suggested: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """What speaks for each suggestion `[N]` against the given label, from held-out probabilities.
+def _log_odds(held_out: np.ndarray, suggested: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Log-odds `[N]` that a suggestion, not the given label, is right, from held-out answers.
 
-    Returns:
-        `[N, 5]`: log-odds of the suggestion against the given label; how certain held-out models
-        are of cases of the suggested class, and of those of the given class (log-odds of the mean
-        probability); how much surer they are of suggestions that agree with the given labels than
-        of others (0.5 for wrong labels, 1 for overlaps); and how many cases classes keep on
-        average. The last two are the same for all cases.
+    The evidence, in the order of the weights: odds of the suggestion against the given label; how
+    certain models are of the suggested class, and of the given class; how much surer they are of
+    suggestions that agree with the given labels than of others (0.5 for wrong labels, which are
+    among sure cases too, 1 for overlaps of classes); how many cases classes keep on average.
     """
+    from scipy.stats import rankdata
+
     classes, cases = held_out.shape[1], np.arange(len(codes))
     given, kept = (np.bincount(each, minlength=classes) for each in (codes, suggested))
-    of_suggested = held_out[cases, suggested]
-    certain = np.bincount(suggested, of_suggested, minlength=classes) / np.maximum(kept, 1)
+    sure = held_out[cases, suggested]
+    certain = np.bincount(suggested, sure, minlength=classes) / np.maximum(kept, 1)
     certain = np.clip(certain, 1 - MOST_CERTAIN, MOST_CERTAIN)
     certain = np.log(certain / (1 - certain))
-    odds = np.clip(np.log(of_suggested / held_out[cases, codes]), -MOST_ODDS, MOST_ODDS)
-    surer = _share_above(of_suggested[suggested == codes], of_suggested[suggested != codes])
+    odds = np.clip(np.log(sure / held_out[cases, codes]), -MOST_ODDS, MOST_ODDS)
+    agreed = suggested == codes
+    surer, pairs = 0.5, agreed.sum() * (~agreed).sum()
+    if pairs:  # area under the ROC curve
+        surer = (rankdata(sure)[agreed].sum() - agreed.sum() * (agreed.sum() + 1) / 2) / pairs
     survival = (kept[given > 0] / given[given > 0]).mean()
-    whole = np.full((len(codes), 2), (surer, survival))
-    return np.column_stack([odds, certain[suggested], certain[codes], whole])
-
-
-def _share_above(first: np.ndarray, second: np.ndarray) -> float:
-    """How often a value of the first is above one of the second (the area under the ROC curve)."""
-    if not (len(first) and len(second)):
-        return 0.5
-    ordered = np.sort(second)
-    places = [np.searchsorted(ordered, first, side=side) for side in ("left", "right")]
-    return float(np.mean(places)) / len(second)
+    evidence = np.column_stack([odds, certain[suggested], certain[codes]])
+    same = CONFIDENCE_CONSTANT + CONFIDENCE_WEIGHTS[3:] @ (surer, survival)
+    log_odds: np.ndarray = evidence @ CONFIDENCE_WEIGHTS[:3] + same
+    return log_odds
 
 
 def _say(sentence: str) -> None:

@@ -16,19 +16,15 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from sacm.reports.table import Table
-
 EXACT_CASES = 2_000  # more are compared with LANDMARKS random cases instead of one another
 LANDMARKS = 1_000
 FEATURES, MANY_FEATURES = 10_000, 1_260  # of the series, and as many of its differences
 FEWEST_CASES, LEAST_CASES = 20, 3  # in all, and a class on average
-# Chosen on development archives: see results/labels/README.md.
-LEAST_CONFIDENCE = 0.55  # of a suggestion that replaces a label
+LEAST_CONFIDENCE = 0.5  # of a suggestion that replaces a label
 MOST_DOUBT = 0.1  # share of contradicted labels; beyond, an answer without flags is not trusted
 RATE_ERROR = 0.05  # standard error of the noise rate besides that of sampling
 _LISTED, _DRAWN = 20, 12  # suspicious cases in a summary and on a page
 _NEIGHBOURS = 3
-_MISSING = ("None", "nan", "''", "<NA>", "NaT")  # as Python writes labels that are not there
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +41,6 @@ class LabelQuality:
         reason: Why no label can be judged, or an empty text.
         names: What each case is called, `[N]`: its position, unless names were given.
         cases: `[N, C, L]`, to draw.
-        neighbours: For the surest suspicious cases, those most like it with the suggested label.
     """
 
     given: np.ndarray
@@ -57,7 +52,6 @@ class LabelQuality:
     reason: str
     names: np.ndarray
     cases: np.ndarray
-    neighbours: dict[int, list[int]]
 
     @property
     def trust(self) -> bool:
@@ -96,21 +90,19 @@ class LabelQuality:
         if not self.trust:
             return [first, f"No label is flagged: {self.reason}"]
         low, high = self.noise_interval
-        return [
-            first,
-            f"{self.flagged.sum():,} of {len(self.given):,} labels are flagged: about "
-            f"{self.noise_rate:.0%} look wrong (95 % interval {low:.0%} to {high:.0%}).",
-        ]
+        count = f"{self.flagged.sum():,} of {len(self.given):,} labels are flagged"
+        share = f"about {self.noise_rate:.0%} look wrong (95 % interval {low:.0%} to {high:.0%})"
+        return [first, f"{count}: {share}."]
 
     def summary(self) -> str:
         """What was found, as text."""
-        lines = self.sentences()
+        from sacm.reports.table import Table
+
         count = int(self.flagged.sum())
-        if count:
-            lines += ["", self._table(min(count, _LISTED)).plain()]
-        if count > _LISTED:
-            lines.append(f"… and {count - _LISTED:,} more")
-        return "\n".join(lines)
+        flagged = self.to_frame().iloc[: min(count, _LISTED), :4].astype(str)
+        lines = [*self.sentences(), "", Table.from_frame(flagged, words=3).plain()]
+        more = [f"… and {count - _LISTED:,} more"] if count > _LISTED else []
+        return "\n".join([*lines, *more] if count else lines[:-2])
 
     __str__ = summary
 
@@ -122,18 +114,8 @@ class LabelQuality:
         import pandas as pd
 
         columns = {"case": self.names, "given": self.given, "suggested": self.suggested}
-        columns |= {"confidence": self.confidence, "flagged": self.flagged}
-        rows = self.suspicious
-        frame = pd.DataFrame({name: values[rows] for name, values in columns.items()})
-        return frame.assign(keep="")
-
-    def _table(self, most: int | None = None) -> Table:
-        """The surest suspicious cases with their given and suggested labels."""
-        from sacm.reports.table import Table
-
-        frame = self.to_frame().drop(columns=["flagged", "keep"])[:most].astype(str)
-        frame["confidence"] = [f"{float(value):.2f}" for value in frame["confidence"]]
-        return Table.from_frame(frame, words=3)
+        columns |= {"confidence": self.confidence.round(2), "flagged": self.flagged}
+        return pd.DataFrame(columns).iloc[self.suspicious].reset_index(drop=True).assign(keep="")
 
     def report(self, path: str | Path) -> None:
         """Write an HTML page: each suspicious case beside the nearest cases of its suggested class.
@@ -142,27 +124,24 @@ class LabelQuality:
             SACMError: The file cannot be written.
         """
         from sacm.files import write_atomically
-        from sacm.reports.page import embed_figure, page, paragraph
+        from sacm.reports.page import embed_figure, page
         from sacm.reports.table import Table
 
         drawn = []
         for case in self.suspicious[:_DRAWN].tolist():
             caption = (
                 f"Case {self.names[case]}: given {self.given[case]}, suggested "
-                f"{self.suggested[case]} (confidence {self.confidence[case]:.2f}, "
-                f"{'flagged' if self.flagged[case] else 'not flagged'})"
+                f"{self.suggested[case]} (confidence {self.confidence[case]:.2f})"
             )
             drawn.append(embed_figure(self.draw(case), caption, name=f"case-{case}"))
+        suspicious = Table.from_frame(self.to_frame().drop(columns="keep"), words=3)
         classes = [str(name) for name in self.classes]
-        lines = [
-            (name, *(f"{share:.2f}" for share in row))
-            for name, row in zip(classes, self.transition, strict=True)
-        ]
-        surest = [*drawn, self._table().html()] if drawn else [paragraph("There are none.")]
-        shares = Table(("true class", *classes), tuple(lines)).html()
+        shares = zip(classes, *self.transition.T.round(2).tolist(), strict=True)
+        transition = Table(("true class", *classes), tuple(shares))
         sections = {
-            "Suspicious cases, the surest beside cases of the suggested class": surest,
-            "Given labels (columns) of each true class (rows)": [shares],
+            "Suspicious cases, the surest beside cases of the suggested class": drawn,
+            f"All {len(self.suspicious):,} suspicious cases": [suspicious.html()],
+            "Given labels (columns) of each true class (rows)": [transition.html()],
         }
         document = page("Labels", self.sentences(), sections)
         write_atomically(Path(path), lambda file: file.write_text(document, encoding="utf-8"))
@@ -173,16 +152,18 @@ class LabelQuality:
 
         from sacm.reports.style import SERIES, house_style, plain
 
+        others = np.flatnonzero((self.given == self.suggested[case]) & ~self.flagged)
+        spread = np.maximum(np.nanstd(self.cases, axis=(0, 2)), 1e-12)[:, None]
+        scaled = np.nan_to_num(self.cases / spread)
+        distances = ((scaled[others] - scaled[case]) ** 2).sum(axis=(1, 2))
+        drawn = [case, *others[np.argsort(distances)[:_NEIGHBOURS]]]
         with house_style():
-            figure = Figure(figsize=(8.0, 1.7), layout="constrained")
-            axes = figure.subplots(1, 1 + _NEIGHBOURS, sharex=True, sharey=True)
-            drawn = [case, *self.neighbours.get(case, ())]
-            for axis, position in zip(axes, drawn, strict=False):
+            figure = Figure(figsize=(2.0 * len(drawn), 1.7), layout="constrained")
+            axes = figure.subplots(1, len(drawn), sharex=True, sharey=True, squeeze=False)[0]
+            for axis, position in zip(axes, drawn, strict=True):
                 for values, colour in zip(self.cases[position], SERIES, strict=False):
                     axis.plot(values, color=colour, linewidth=0.8)
                 axis.set_title(plain(f"{self.names[position]}: {self.given[position]}"))
-            for axis in axes[len(drawn) :]:
-                axis.set_axis_off()
         return figure
 
 
@@ -193,7 +174,6 @@ def find_wrong_labels(
     groups: np.ndarray | Sequence[Any] | None = None,
     names: Sequence[Any] | None = None,
     keep: Iterable[Any] = (),
-    seed: int = 0,
 ) -> LabelQuality:
     """Find cases whose label is probably wrong, and say what it should be.
 
@@ -207,7 +187,6 @@ def find_wrong_labels(
             between the cases that are learnt from and those that are judged.
         names: What the cases are called, `[N]`; default: their positions.
         keep: Names of cases whose label was checked: they are never flagged.
-        seed: Of the features and the division of the cases.
 
     Raises:
         DataError: Shapes do not match, or labels are missing or are no classes.
@@ -226,76 +205,40 @@ def find_wrong_labels(
     for what, values in (("labels in y", labels), ("groups", members), ("names", called)):
         if values is not None and values.shape != (len(cases),):
             raise DataError(f"There are {len(cases)} cases in X but {values.size} {what}.")
-    kept = _find_kept(called, keep)
+    listed, wanted = called.astype(str), [str(name) for name in keep]
+    if unknown := sorted(set(wanted) - set(listed)):
+        known = f"the first is {listed[0]}, the last {listed[-1]}"
+        raise ArgumentError(f"keep= names case {unknown[0]}, which is not there: {known}.")
     classes, codes = np.unique(labels, return_inverse=True)
-    reason = _too_little(len(labels), classes, members)
-    neighbours: dict[int, list[int]] = {}
-    if reason:
-        judged = Judgement(codes, np.ones(len(codes)), np.eye(len(classes)), 0.0)
-    else:
+    least = max(FEWEST_CASES, LEAST_CASES * len(classes))
+    reasons = {
+        f"there is only one class, {classes[0]!s}.": len(classes) < 2,
+        f"{len(cases)} cases are too few for {len(classes)} classes.": len(cases) < least,
+        "all cases are of one group.": members is not None and len(np.unique(members)) < 2,
+    }
+    reason = next((text for text, holds in reasons.items() if holds), "")
+    judged = Judgement(codes, np.ones(len(codes)), np.eye(len(classes)), doubt=0.0)
+    if not reason:
         many = len(cases) > EXACT_CASES
         features, landmarks = (MANY_FEATURES, LANDMARKS) if many else (FEATURES, None)
-        kernel = CaseKernel(cases, features=features, landmarks=landmarks, seed=seed)
+        kernel = CaseKernel(cases, features=features, landmarks=landmarks)
         basis = kernel.basis(cases, progress=True) if many else kernel.own_basis
-        divisions = 2 if many else 3
-        judged = judge_labels(basis, codes, members, divisions=divisions, seed=seed, progress=many)
-        neighbours = _neighbours(basis, judged, codes)
+        judged = judge_labels(basis, codes, members, 2 if many else 3, progress=many)
     sure = (judged.suggested != codes) & (judged.confidence >= LEAST_CONFIDENCE)
     if not sure.any() and judged.doubt > MOST_DOUBT:
-        reason = (
-            "the cases are too few or do not tell their classes well enough to judge labels: "
-            f"models of other cases doubt {judged.doubt:.0%} of them, but not surely."
-        )
+        doubt = f"models of other cases doubt {judged.doubt:.0%} of the labels, but not surely"
+        reason = f"the cases are too few or do not tell their classes well enough: {doubt}."
     return LabelQuality(
         given=labels,
         suggested=classes[judged.suggested],
         confidence=judged.confidence,
-        flagged=sure & ~kept,
+        flagged=sure & ~np.isin(listed, wanted),
         transition=judged.transition,
         classes=classes,
         reason=reason,
         names=called,
         cases=cases,
-        neighbours=neighbours,
     )
-
-
-def _neighbours(basis: np.ndarray, judged: Judgement, codes: np.ndarray) -> dict[int, list[int]]:
-    """For the most suspicious cases, the nearest cases with their suggested label."""
-    agreed = judged.suggested == codes
-    rows = np.flatnonzero(~agreed)
-    nearest = {}
-    for case in rows[np.argsort(-judged.confidence[rows], kind="stable")][:_DRAWN].tolist():
-        others = np.flatnonzero(agreed & (codes == judged.suggested[case]))
-        similarity = basis[others] @ basis[case]
-        nearest[case] = others[np.argsort(-similarity)[:_NEIGHBOURS]].tolist()
-    return nearest
-
-
-def _too_little(cases: int, classes: np.ndarray, groups: np.ndarray | None) -> str:
-    if len(classes) < 2:
-        return f"there is only one class, {classes[0]!s}."
-    least = max(FEWEST_CASES, LEAST_CASES * len(classes))
-    if cases < least:
-        return (
-            f"{cases} cases are too few for {len(classes)} classes (at least {least} are needed)."
-        )
-    if groups is not None and len(np.unique(groups)) < 2:
-        return "all cases are of one group."
-    return ""
-
-
-def _find_kept(names: np.ndarray, keep: Iterable[Any]) -> np.ndarray:
-    """Which cases `[N]` are named by `keep`."""
-    wanted = {str(name) for name in keep}
-    listed = [str(name) for name in names]
-    unknown = sorted(wanted - set(listed))
-    if unknown:
-        raise ArgumentError(
-            f"keep= names case {unknown[0]}, which is not there: the first is {listed[0]}, the "
-            f"last {listed[-1]}."
-        )
-    return np.isin(listed, list(wanted))
 
 
 def _check_cases(X: Any) -> np.ndarray:
@@ -303,29 +246,24 @@ def _check_cases(X: Any) -> np.ndarray:
     cases = np.asarray(X)
     if cases.dtype.kind not in "fiub":
         raise DataError(f"X must hold numbers, got {cases.dtype}.")
-    if cases.ndim == 2:
-        cases = cases[:, None]
+    cases = cases[:, None] if cases.ndim == 2 else cases
     if cases.ndim != 3 or 0 in cases.shape:
         raise DataError(f"X must be [cases, channels, steps], got {list(np.shape(X))}.")
     return cases
 
 
 def _check_labels(y: Any) -> np.ndarray:
-    """Labels `[N]`, none missing."""
-    labels = np.asarray(y)
-    if labels.ndim != 1:
-        raise DataError(f"y must hold one label a case, got shape {list(labels.shape)}.")
-    missing = np.array([repr(label) in _MISSING for label in labels.tolist()], dtype=bool)
+    """Labels `[N]`, none missing; numbers stay numbers, mixtures become texts."""
+    import pandas as pd
+
+    values = np.asarray(y, dtype=object)
+    if values.ndim != 1:
+        raise DataError(f"y must hold one label a case, got shape {list(values.shape)}.")
+    missing = np.array([pd.isna(label) or label == "" for label in values], dtype=bool)
     if missing.any():
-        raise DataError(
-            f"{missing.sum()} of {len(labels)} labels are missing (first: case "
-            f"{missing.argmax()}): leave these cases out."
-        )
-    if labels.dtype.kind == "O":  # numbers stay numbers, mixtures become texts
-        labels = np.array(labels.tolist())
-    if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
-        raise DataError(
-            f"y holds fractions such as {labels[labels != np.round(labels)][0]:g}: labels are "
-            "texts or whole numbers."
-        )
+        count = f"{missing.sum()} of {len(values)} labels are missing"
+        raise DataError(f"{count} (first: case {missing.argmax()}): leave these cases out.")
+    labels = np.array(values.tolist())
+    if labels.dtype.kind == "f" and (broken := labels[labels != np.round(labels)]).size:
+        raise DataError(f"y holds fractions such as {broken[0]:g}; use texts or whole numbers.")
     return labels

@@ -16,12 +16,15 @@ from sacm.strategies.registry import register
 from sacm.types import TaskName
 
 Use = Literal["relabel", "drop", "soft"]
+LEAST_FLAGGED = 0.02  # share of the labels; fewer hardly matter, and may be correct
 
 
 @register("labels")
 @dataclass(frozen=True)
 class LabelsStrategy(Strategy):
     """Find wrong labels and repair them before training, those of validation cases too.
+
+    Where fewer than 2 % are flagged, all labels stay as they are.
 
     use: What becomes of a flagged case: it gets the suggested label (relabel), it is left out
         (drop), or it gets the suggested label and counts by its confidence (soft).
@@ -33,24 +36,23 @@ class LabelsStrategy(Strategy):
 
     def __post_init__(self) -> None:
         if self.use not in get_args(Use):
-            raise ArgumentError(
-                f"labels(use=…) must be {', '.join(get_args(Use))}, got {self.use!r}."
-            )
+            known = ", ".join(get_args(Use))
+            raise ArgumentError(f"labels(use=…) must be {known}, got {self.use!r}.")
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Repair the labels of training and validation cases; test labels are never looked at."""
         from sacm.quality.labels import find_wrong_labels
 
         quality = find_wrong_labels(data.X_train, data.y_train, groups=data.subjects_train)
-        flagged = quality.flagged
-        if not quality.trust:
-            note = f"The training labels stay as they are: {quality.reason}"
+        flagged, reason = quality.flagged, quality.reason
+        count = f"{flagged.sum():,} of {len(flagged):,}"
+        if not reason and flagged.mean() < LEAST_FLAGGED:
+            reason = f"{count} look wrong, fewer than {LEAST_FLAGGED:.0%}."
+        if reason:
+            note = f"The training labels stay as they are: {reason}"
             return Prepared(data, FittedLabels(self.use), (note,))
         what = "left out" if self.use == "drop" else "replaced"
-        note = (
-            f"About {quality.noise_rate:.0%} of the training labels look wrong: "
-            f"{flagged.sum():,} of {len(flagged):,} were {what}."
-        )
+        note = f"{quality.noise_rate:.0%} of the training labels look wrong: {count} were {what}."
         weights = None
         if self.use == "soft":
             weights = torch.from_numpy(np.where(flagged, quality.confidence, 1).astype(np.float32))
@@ -72,11 +74,7 @@ class LabelsStrategy(Strategy):
 
 @dataclass(frozen=True, eq=False)
 class FittedLabels(LabelsStrategy):
-    """The strategy after its repair: further data stay as they are.
-
-    Attributes:
-        case_weights: How much each training case counts, `[N]`; None if all count in full.
-    """
+    """The strategy after its repair, with weights `[N]` of training cases if they differ."""
 
     case_weights: Tensor | None = None
 
