@@ -50,7 +50,6 @@ _ROWS = (
     ("best threshold (an upper bound)", None, None, "f1_best"),
     ("AUC-PR, no threshold", None, None, "auc_pr"),
     ("AUC-ROC, no threshold", None, None, "auc_roc"),
-    ("VUS-PR, no threshold", None, None, "vus_pr"),
 )
 
 
