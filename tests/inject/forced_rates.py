@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
-from sacm import CapacityModulator, Site
+from sacm import CapacityModulator
+from sacm.inject.sites import Site
 
 Calls = dict[str, list[tuple[Tensor, Tensor]]]  # site to (input, output) of each of its calls
 RATE = 0.9

@@ -95,36 +95,6 @@ def test_a_whole_attached_model_may_be_checkpointed() -> None:
         torch.testing.assert_close(again, plain)
 
 
-class CheckpointedFunction(nn.Module):
-    """A plain method is checkpointed; it drops before and after a call of another module."""
-
-    def __init__(self, reentrant: bool | None) -> None:
-        super().__init__()
-        self.embed, self.linear = nn.Linear(CHANNELS, 8), nn.Linear(8, 8)
-        self.block = Block(8)
-        self.reentrant = reentrant
-
-    def part(self, h: Tensor) -> Tensor:
-        h = F.dropout(torch.relu(self.linear(h)), 0.5, self.training)
-        return F.dropout(self.block(h), 0.5, self.training)
-
-    def forward(self, x: Tensor) -> Tensor:
-        h = F.dropout(self.embed(x), 0.1, self.training)
-        if self.reentrant is None or not torch.is_grad_enabled():
-            return F.dropout(self.part(h), 0.1, self.training)
-        h = checkpoint(self.part, h, use_reentrant=self.reentrant)
-        return F.dropout(h, 0.1, self.training)
-
-
-def test_reentrant_checkpointing_of_a_function_is_warned_about() -> None:
-    model = CheckpointedFunction(reentrant=True)
-    sacm.attach(model, channels=CHANNELS, coverage="all", example_inputs=windows())
-    with pytest.warns(sacm.SACMWarning) as caught:
-        model(windows())
-    sites = [str(warning.message).partition(" (functional")[0] for warning in caught]
-    assert sites == ["CheckpointedFunction:dropout[1]", "CheckpointedFunction:dropout[2]"]
-
-
 def test_backward_may_run_twice_where_torch_allows_it() -> None:
     torch.manual_seed(0)
     model = Stack(None)

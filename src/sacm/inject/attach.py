@@ -158,8 +158,8 @@ def detach(model: Model) -> Model:
     modulator = getattr(model, MODULATOR, None)
     if not isinstance(modulator, CapacityModulator):
         return model
-    for stand_in in [*modulator.stand_ins]:
-        modulator.remove(stand_in)
+    for stand_in in modulator.stand_ins:
+        stand_in.uninstall()
     for handle in modulator.handles:
         handle.remove()
     delattr(model, MODULATOR)
@@ -189,10 +189,7 @@ def strip_state_dict(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _discover(model: nn.Module, modulator: CapacityModulator, insert_after: Sequence[str]) -> None:
-    """Find the sites of a model and make their stand-ins; the model is not changed.
-
-    Sites of functional calls carry a colon in their name and show themselves to the probe only.
-    """
+    """Find the sites of modules and make their stand-ins; the model is not changed."""
     state = modulator.state
     names: dict[nn.Module, list[str]] = {}  # a tied module has several
     for name, module in model.named_modules(remove_duplicate=False):
@@ -227,10 +224,7 @@ def _discover(model: nn.Module, modulator: CapacityModulator, insert_after: Sequ
 
 
 def _judge(module: nn.Module, everywhere: bool) -> tuple[str | None, Callable[..., Any] | None]:
-    """Return why a module that drops stays ordinary, "" if it need not, and what replaces it.
-
-    The reason is None for a module that is no kind of dropout.
-    """
+    """Return why a dropout stays ordinary ("": it need not; None: no dropout), and its handler."""
     if isinstance(module, _KINDS):
         return "", drop_module if type(module) in _KINDS else None  # or functions of a subclass
     if isinstance(module, _RECURRENT) and module.dropout:
@@ -266,12 +260,12 @@ def _as_arguments(example: Any) -> Arguments:
     """Turn example inputs into the arguments of a call."""
     if isinstance(example, Mapping):
         return (), dict(example)
-    if isinstance(example, Tensor | tuple | list):
-        return (example,) if isinstance(example, Tensor) else tuple(example), {}
-    raise ArgumentError(
-        "example_inputs must be a tensor, a tuple of arguments or a dict of keyword arguments, "
-        f"got {type(example).__name__}."
-    )
+    if not isinstance(example, Tensor | tuple | list):
+        raise ArgumentError(
+            "example_inputs must be a tensor, a tuple of arguments or a dict of keyword arguments, "
+            f"got {type(example).__name__}."
+        )
+    return (example,) if isinstance(example, Tensor) else tuple(example), {}
 
 
 def _check_model(model: nn.Module) -> None:

@@ -63,15 +63,16 @@ class Summary:
 
 
 def _row(site: Site) -> tuple[str, ...]:
-    layout, notes = site.layout, [site.reason] if site.reason else []
-    where = " or ".join(map(str, layout)) if isinstance(layout, tuple) else str(layout or "-")
-    if site.adaptive and site.reached is None and layout is None:
+    layout, where, state = site.layout, "-", ""
+    if site.adaptive and site.reached is False:
+        state = "unreached: declared but never called"
+    elif layout is not None:
+        where = " or ".join(map(str, layout)) if isinstance(layout, tuple) else str(layout)
+        state = "live" if site.adaptive and site.reached else ""
+    elif site.adaptive and site.reached is None:
         where = "not probed yet"
-    elif site.adaptive and site.reached is False:
-        where, notes = "-", [*notes, "unreached: declared but never called"]
-    elif site.adaptive and site.reached:
-        notes = [*notes, "live"]
-    return site.name, site.kind, "yes" if site.adaptive else "no", where, "; ".join(notes)
+    notes = "; ".join(filter(None, (site.reason, state)))
+    return site.name, site.kind, "yes" if site.adaptive else "no", where, notes
 
 
 class CapacityModulator(nn.Module):
@@ -175,11 +176,7 @@ class CapacityModulator(nn.Module):
         return value
 
     def compute_rates(self, window: Tensor) -> Tensor:
-        """Return rates `[B]` for windows `[B, L, C]`; leaves the scores in `state`.
-
-        Raises:
-            ArgumentError: A scorer or mapper of the user's own gives something else.
-        """
+        """Return rates `[B]` for windows `[B, L, C]`; leaves the scores in `state`."""
         if type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None:
             scores = self.scorer.score(window)  # without the outputs that only `forward` returns
         else:
@@ -242,12 +239,7 @@ class CapacityModulator(nn.Module):
 
     @not_compiled
     def probe(self, model: nn.Module, arguments: Arguments) -> None:
-        """Find the layout of every site on the batch of a call; see `inject.probe`.
-
-        Raises:
-            LayoutError: Layouts could not be found.
-            ArgumentError: The model cannot be probed.
-        """
+        """Find the layout of every site on the batch of a call, or raise a `LayoutError`."""
         self.set_channels(self.window(*arguments).shape[2])
         probe = Probe(model, arguments, self.window, self.state)
         try:
@@ -271,39 +263,9 @@ class CapacityModulator(nn.Module):
                 raise ArgumentError(f"{nothing}: do not attach it, or add sites: insert_after=[…].")
             warnings.warn(f"{nothing}; add sites: insert_after=[…].", SACMWarning, stacklevel=2)
 
-    def check_names(self) -> None:
-        """Raise an ArgumentError if a name or glob that the user gave matches no site."""
-        for argument, globs in (("skip", self.state.skip), ("site_layouts", self.state.stated)):
-            for glob in globs:
-                if not any(matches(site.name, glob) for site in self.sites):
-                    names = ", ".join(site.name for site in self.sites) or "none"
-                    raise ArgumentError(
-                        f"{argument}: no dropout site matches {glob!r}; sites: {names} "
-                        "(coverage='all' adds those of functions)."
-                    )
-
-    def _settle(self) -> None:
-        """After a probe, remove stand-ins that intercepted nothing; those that never ran stay."""
-        self.check_names()
-        for each in [*self.stand_ins]:
-            if each.handler is None and each.ran and not each.calls and not each.exempt:
-                if each.site is not None:
-                    each.site.leave_ordinary("not covered: a class that drops in a way of its own")
-                if each.inserted is None:
-                    self.remove(each)
-
-    def remove(self, stand_in: StandIn) -> None:
-        """Give a module its own forward back."""
-        stand_in.uninstall()
-        self.stand_ins.remove(stand_in)
-
     @not_compiled
     def _verify(self, model: nn.Module, arguments: Arguments) -> None:
-        """Check the layouts on one of the first training batches.
-
-        Raises:
-            LayoutError: Rows belong to other windows than the layouts say.
-        """
+        """Check the layouts on one of the first training batches, or raise a `LayoutError`."""
         if not torch.is_grad_enabled():
             return
         self.checks_left -= 1
@@ -316,6 +278,28 @@ class CapacityModulator(nn.Module):
         self._settle()
         if problems:
             raise layout_error(type(model).__name__, problems)
+
+    def check_names(self) -> None:
+        """Raise an ArgumentError if a name or glob that the user gave matches no site."""
+        names = [site.name for site in self.sites]
+        for argument, globs in (("skip", self.state.skip), ("site_layouts", self.state.stated)):
+            for glob in globs:
+                if not any(matches(name, glob) for name in names):
+                    raise ArgumentError(
+                        f"{argument}: no dropout site matches {glob!r}; sites: "
+                        f"{', '.join(names) or 'none'} (coverage='all' adds those of functions)."
+                    )
+
+    def _settle(self) -> None:
+        """After a probe, remove stand-ins that intercepted nothing; those that never ran stay."""
+        self.check_names()
+        for each in [*self.stand_ins]:
+            if each.handler is None and each.ran and not each.calls and not each.exempt:
+                if each.site is not None:
+                    each.site.leave_ordinary("not covered: a class that drops in a way of its own")
+                if each.inserted is None:
+                    each.uninstall()
+                    self.stand_ins.remove(each)
 
 
 def _check_shape(what: str, values: Any, shape: torch.Size) -> None:

@@ -125,11 +125,7 @@ class Probe:
         )
 
     def find_layouts(self) -> None:
-        """Fill in `layouts` and `reached` of the sites.
-
-        Raises:
-            LayoutError: Layouts could not be found; the message lists all sites.
-        """
+        """Fill in `layouts` and `reached` of the sites, or raise one LayoutError for all."""
         problems: dict[str, str] = {}
         reached: set[Site | None] = set()
         for seed in range(_SEEDS):
@@ -147,10 +143,7 @@ class Probe:
     def _examine(
         self, base: Mapping[Call, Tensor], seed: int, *, check_known: bool = False
     ) -> dict[str, str]:
-        """Let the sites learn the layouts that explain their calls; describe the others.
-
-        With `check_known` only the known layouts of a call are accepted, if it has some.
-        """
+        """Let the sites learn layouts, or check those that they know; describe other calls."""
         problems: dict[str, str] = {}
         candidates: dict[Call, list[SiteLayout]] = {}
         for (site, index), h in base.items():
@@ -166,23 +159,15 @@ class Probe:
                 problems[site.name] = _describe(site, h.shape, why)
         for (site, index), moves in self._disturb_windows(base, seed, candidates).items():
             assert site is not None
-            shape = base[site, index].shape
             if moves:
-                problems.setdefault(site.name, self._describe_mixing(site, shape))
+                why = (
+                    f"mixes the rows of the {self.count} probed windows: they depend on other "
+                    "windows, as when forward sorts, shuffles or routes them"
+                )
+                problems.setdefault(site.name, _describe(site, base[site, index].shape, why))
             elif not site.layouts and site.name not in problems:
                 site.leave_ordinary("depends on no window: its rows cannot be told apart by window")
         return problems
-
-    def _describe_mixing(self, site: Site, shape: Sequence[int]) -> str:
-        """Say why no layout explains the movements of an activation."""
-        why = f"mixes the rows of the {self.count} probed windows"
-        if known := site.known_layouts(shape, self.count):
-            why = (
-                f"does not follow its layout ({' or '.join(map(str, known))}) in this batch of "
-                f"{self.count} windows: rows depend on other windows, as when forward sorts, "
-                "shuffles, mixes or routes them"
-            )
-        return _describe(site, shape, why)
 
     def _disturb_windows(
         self,
@@ -190,10 +175,7 @@ class Probe:
         seed: int,
         candidates: Mapping[Call, Sequence[SiteLayout]],
     ) -> dict[Call, bool]:
-        """Let sites learn the layouts that explain calls; returns whether windows move the others.
-
-        Windows are disturbed until every call is explained, or all attempts have been made.
-        """
+        """Let sites learn layouts that explain calls; returns whether windows move the others."""
         random_state = self.random_state
         generator = torch.Generator().manual_seed(seed)
         windows = torch.randperm(self.count, generator=generator)[:_MOST_DISTURBED]
@@ -249,15 +231,10 @@ def _describe(site: Site, shape: Sequence[int], why: str) -> str:
 
 def layout_error(model: str, problems: Mapping[str, str]) -> LayoutError:
     """Return one error for all unresolved sites: a sentence by site name, and how to skip them."""
-    if len(problems) == 1:
-        return LayoutError(
-            f"{next(iter(problems.values()))}, or leave this site as ordinary dropout with "
-            f"skip={list(problems)}."
-        )
     lines = "\n".join(f"  {sentence}" for sentence in problems.values())
     return LayoutError(
-        f"{len(problems)} dropout sites of {model} have no known layout:\n{lines}\n"
-        f"To leave them all as ordinary dropout: skip={list(problems)}"
+        f"{len(problems)} dropout site(s) of {model} have no known layout:\n{lines}\n"
+        f"To leave them as ordinary dropout: skip={list(problems)}"
     )
 
 
@@ -285,9 +262,8 @@ def explains(moved: Tensor, windows: Tensor, cross_talk: float = 0.0) -> bool:
     """Return whether every disturbed window moved its own part of an activation and no other.
 
     `moved` `[passes, B]` is how far the part of each window moved, `windows` `[passes]` the window
-    that was disturbed. A scale that is computed from the whole batch lets every window move all
-    parts a little. Such cross-talk is small beside what the same window does to its own part, or
-    alike in all parts. Where a batch is sorted, shuffled or mixed, it is not.
+    that was disturbed. Cross-talk, as by a scale of the whole batch, is small beside what the same
+    window does to its own part, or alike in all parts.
     """
     column = windows.unsqueeze(1)
     own, foreign = moved.gather(1, column), moved.scatter(1, column, 0.0)

@@ -23,14 +23,10 @@ def restored_afterwards(model: nn.Module, *, seed: int) -> Iterator[None]:
     """Seed all generators; on leaving, put back all that a forward of `model` may have changed."""
     with _PROCESS_LOCK:
         attributes = [module.__dict__ for module in model.modules()]
-        nested = [held for each in attributes for held in each.values()]
-        holders: list[Any] = [
-            held for held in nested if isinstance(held, dict | list | set | deque)
-        ]
+        held = [value for each in attributes for value in each.values()]
+        holders: list[Any] = [each for each in held if isinstance(each, dict | list | set | deque)]
         saved = [(holder, copy.copy(holder)) for holder in (*holders, *attributes)]
-        values = [
-            value for _, held in saved for value in (held.values() if _is_dict(held) else held)
-        ]
+        values = [value for _, before in saved for value in _values(before)]
         tensors = {id(value): value for value in values if isinstance(value, Tensor)}.values()
         copies = [(tensor, tensor.detach().clone()) for tensor in tensors]
         generators = [(put, get()) for get, put in _generators({t.device.type for t in tensors})]
@@ -43,7 +39,8 @@ def restored_afterwards(model: nn.Module, *, seed: int) -> Iterator[None]:
             for put, state in generators:
                 put(state)
             for holder, before in saved:
-                if _contents(holder) != _contents(before):
+                same_keys = list(holder) == list(before) if isinstance(holder, dict) else True
+                if not same_keys or [*map(id, _values(holder))] != [*map(id, _values(before))]:
                     holder.clear()
                     (holder.extend if isinstance(holder, list | deque) else holder.update)(before)
             for tensor, before in copies:
@@ -58,13 +55,8 @@ def is_same(tensor: Tensor, other: Tensor) -> bool:
     )
 
 
-def _is_dict(holder: Any) -> bool:
-    return isinstance(holder, dict)
-
-
-def _contents(holder: Any) -> list[Any]:
-    """Return what tells whether a container still holds the same objects."""
-    return [*holder, *map(id, holder.values())] if _is_dict(holder) else [*map(id, holder)]
+def _values(holder: Any) -> list[Any]:
+    return list(holder.values() if isinstance(holder, dict) else holder)
 
 
 def _generators(devices: set[str]) -> Iterator[tuple[Callable[[], Any], Callable[[Any], Any]]]:

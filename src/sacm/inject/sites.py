@@ -89,8 +89,7 @@ class SiteLayout:
 class ModulationState:
     """Rates of the current training forward, shared by the sites and stand-ins of one model.
 
-    The rates stay after a forward, because activation checkpointing re-runs parts of the model
-    during the backward pass. Copies and checkpoints keep the options alone.
+    They stay for the backward pass, in which activation checkpointing re-runs parts of the model.
     """
 
     everywhere: bool = False  # also functions that modules call which are no kind of dropout
@@ -142,11 +141,7 @@ def matches(name: str, glob: str) -> bool:
 
 
 def _as_leaf(rates: Tensor) -> Tensor:
-    """Return rates `[B]` that pass every gradient on at once and keep their graph.
-
-    Reentrant activation checkpointing runs a backward of its own for every part of a model. The
-    first one would free the graph of the rates, which all parts share.
-    """
+    """Return rates `[B]` for several backward passes: each gradient is passed on at once."""
     leaf = rates.detach().requires_grad_()
 
     def pass_on(leaf: Tensor) -> None:

@@ -1,13 +1,11 @@
 """Intercept dropout: stand-ins for the forward of modules, and how each kind of dropout drops.
 
 Every module that drops, or may call a function that does, gets a stand-in for its `forward` as an
-instance attribute. Keys, hooks, class, ties and identity of the module do not change, and removing
-the attribute removes the method. A dropout module is replaced by a handler as a whole. For any
-other module the outermost stand-in opens a `TorchFunctionMode`: torch shows it every function call,
-and calls that drop (`torch.nn.functional.dropout`, the `dropout_p` of attention) are led to a
-handler. The innermost stand-in on the stack makes the call, and gives the site its name:
-`encoder.attention:dropout[1]` is the second call of `dropout` in one forward. Modules, not the
-model, carry stand-ins because activation checkpointing re-runs single modules in backward.
+instance attribute; removing the attribute removes the method. A dropout module is replaced by a
+handler as a whole. For any other module the outermost stand-in opens a `TorchFunctionMode`, which
+leads calls that drop (`F.dropout`, the `dropout_p` of attention) to a handler. The innermost
+stand-in on the stack names the site: `encoder.attention:dropout[1]` is the second call of `dropout`
+in one forward. Activation checkpointing re-runs single modules, so each has its own stand-in.
 """
 
 from __future__ import annotations
@@ -49,8 +47,7 @@ _KERNELS: dict[str, Callable[..., Any]] = {
 class StandIn:
     """Stands in for the forward of one module while the module is in training.
 
-    A kind of dropout has a site of its own. Its handler computes what the module computes, with
-    dropout at that site. Without a handler the functions that the module calls are intercepted.
+    Without a handler for its site the functions that the module calls are intercepted.
     """
 
     def __init__(
@@ -67,7 +64,7 @@ class StandIn:
         self.calls: dict[tuple[str, int], Site] = {}  # sites of functions that the module calls
         self.counts: dict[str, int] = {}  # such calls of the running forward, by function
         self.original: Any = module.__dict__.get("forward")  # set on the instance before
-        self.ran = self.installed = self.has_gradients = False
+        self.ran = self.installed = False
 
     def install(self) -> None:
         """Take the place of the module's forward."""
@@ -104,7 +101,7 @@ class StandIn:
 
     def _intercept(self, *args: Any, **kwargs: Any) -> Any:
         """Run the module's own forward, with its functional dropout made adaptive."""
-        self.ran, self.counts, self.has_gradients = True, {}, torch.is_grad_enabled()
+        self.ran, self.counts = True, {}
         stack = self.state.stack
         stack.append(self)
         try:
@@ -129,12 +126,6 @@ class StandIn:
             name = f"{self.name}:{kind}" + (f"[{ordinal}]" if ordinal else "")
             self.calls[kind, ordinal] = own or self.state.make_site(name, f"functional {kind}")
         site = self.calls[kind, ordinal]
-        if self.has_gradients and not torch.is_grad_enabled():
-            site.warn(
-                "drops in a part of the forward that has gradients switched off; if this is "
-                "reentrant checkpointing of a function, its re-run drops in another way: make the "
-                "function a module"
-            )
         return site if site.covers() else None
 
     @property
@@ -178,11 +169,7 @@ def drop_module(stand_in: StandIn, site: Site, input: Tensor) -> Tensor:
 
 
 def drop_between_layers(stand_in: StandIn, site: Site, input: Any, hx: Any = None) -> Any:
-    """Run the layers of an `nn.LSTM`, `nn.GRU` or `nn.RNN` one by one, with dropout between.
-
-    The module drops inside one fused kernel. Here the same kernel is called once for each layer,
-    with the weights of that layer, over a tensor `[B, L, C]`, or `[L, B, C]` without `batch_first`.
-    """
+    """Call the fused kernel of an LSTM, GRU or RNN once for each layer, with dropout between."""
     module: Any = stand_in.module
     if isinstance(input, PackedSequence) or input.dim() != 3:
         site.leave_ordinary("not covered: packed or single sequences drop in a fused kernel")
@@ -255,12 +242,7 @@ def handle_attention(
 
 
 def handle_multi_head_attention(stand_in: StandIn, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """Stand in for `multi_head_attention_forward`, the function behind `nn.MultiheadAttention`.
-
-    Its several hundred lines call `dropout` and `scaled_dot_product_attention` by global names.
-    Torch's own code object is run with a copy of its globals in which these two names are our
-    handlers, so its code is neither copied nor changed for anybody else.
-    """
+    """Run torch's `multi_head_attention_forward` with two of its global names led to handlers."""
     names = {
         **func.__globals__,
         # Other modes (a default device) must not take the call over.

@@ -21,12 +21,7 @@ WindowLayout = Literal["BLC", "BCL"]
 class WindowArgument:
     """Picks the window out of `(args, kwargs)` and turns it into `[B, L, C]`.
 
-    Args:
-        model: The model whose forward takes the window.
-        input_arg: Position or name of the argument, a `WindowPath`, or another function
-            `(args, kwargs) -> tensor`.
-        layout: Order of the dimensions of the window: ``"BLC"`` or ``"BCL"``.
-        channels: Number of channels; None until a window tells it.
+    The arguments are those of `attach`; `channels` is None until a window tells it.
     """
 
     def __init__(
@@ -73,11 +68,6 @@ class WindowArgument:
                 "check channels=, input_arg= and window_layout=."
             )
         return window
-
-    def replace(self, args: tuple[Any, ...], kwargs: dict[str, Any], window: Tensor) -> Arguments:
-        """Return the arguments with another window, in the layout of `raw`; the old ones stay."""
-        replaced: Arguments = self.pick.replace(args, kwargs, window)
-        return replaced
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,8 @@ class Protection:
             repaired = self._repair(window.transpose(1, 2)).transpose(1, 2)
         else:
             repaired = self._repair(window)
-        return self.argument.replace(args, kwargs, repaired)
+        replaced: Arguments = self.argument.pick.replace(args, kwargs, repaired)
+        return replaced
 
     def _repair(self, x: Tensor) -> Tensor:
         """Repair windows `[B, L, C]` and report it; warn once if units seem to be mixed up."""
