@@ -282,7 +282,11 @@ class Guard:
         """
         from sacm.files import read_metadata, read_weights
 
-        tensors, text = read_weights(Path(path)), read_metadata(Path(path))
+        return cls.restore(path, read_weights(Path(path)), read_metadata(Path(path)))
+
+    @classmethod
+    def restore(cls, path: str | Path, tensors: dict[str, Any], text: dict[str, str]) -> Self:
+        """The guard that the content of a file describes."""
         try:
             record = json.loads(text["guard"])
         except (KeyError, TypeError, ValueError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,26 +61,33 @@ class GuardStrategy(Strategy):
         module = scaled_module(guard, repaired, window) if windows else None
         note = (f"{share:.2%} of the training values are broken and were repaired.",)
         filled, _, notes, *_ = super().prepare(repaired, window=window)
-        fitted = FittedGuard(**vars(self), guard=guard, module=module)
+        fitted = FittedGuard(**vars(self), source=guard, module=module)
         return Prepared(filled, fitted, (*(note if share else ()), *notes))
 
     def load(self, folder: Path) -> Strategy:
         """The strategy as a run has fitted it."""
-        from sacm.files import read_weights
+        from sacm.files import read_metadata, read_weights
         from sacm.quality.guard import Guard
         from sacm.quality.windows import WindowGuard
 
-        windows = folder / _WINDOWS
+        path, windows = folder / _GUARD, folder / _WINDOWS
         module = WindowGuard(read_weights(windows)).eval() if windows.exists() else None
-        return FittedGuard(**vars(self), guard=Guard.load(folder / _GUARD), module=module)
+        source = partial(Guard.restore, path, read_weights(path), read_metadata(path))
+        return FittedGuard(**vars(self), source=source, module=module)
 
 
 @dataclass(frozen=True)
 class FittedGuard(GuardStrategy):
     """The strategy with what it learnt from training rows."""
 
-    guard: Guard = None  # type: ignore[assignment]  # fields above have defaults
+    source: Any = None  # the guard of tables, or a call that makes it: windows do not need it
     module: WindowGuard | None = None  # of z-scored windows of forecasting that are long enough
+
+    @cached_property
+    def guard(self) -> Guard:
+        """The guard of tables."""
+        guard: Guard = self.source() if isinstance(self.source, partial) else self.source
+        return guard
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Repair cases one by one; series are repaired window by window, telemetry never."""
@@ -101,7 +109,7 @@ class FittedGuard(GuardStrategy):
         guard = self.guard.with_rules(rules, keep)
         alone = [r.leave_alone or bool(keep and r.keep) for r in guard.channel_rules_]
         module = self.module and self.module.leave_alone(torch.tensor(alone))
-        return replace(self, rules=str(rules or self.rules), guard=guard, module=module)
+        return replace(self, rules=str(rules or self.rules), source=guard, module=module)
 
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         """Windows `[B, L, C]` with what is broken in them repaired; training rows are already."""
