@@ -155,22 +155,17 @@ def best_cut(values: Floats, truth: Bools) -> tuple[float, float]:
 class AnomalyReport:
     """All measures of one detector.
 
-    Attributes:
-        points, anomalous_points, anomaly_intervals, alarms: counts; borders cut intervals.
-        threshold: points with `score >= threshold` are alarms.
-        measures: by name, point-adjusted ones (`_pa`) beside all others; None if undefined.
-            `f1_best` is of the best threshold, chosen with the labels; `f1_pa_random` has as many
-            alarms as the detector, at random places.
-        problems: why a measure is undefined.
+    `f1_best` is of the best threshold, chosen with the labels; `f1_pa_random` has as many alarms as
+    the detector, at random places.
     """
 
     points: int
     anomalous_points: int
-    anomaly_intervals: int
+    anomaly_intervals: int  # cut at borders of segments
     alarms: int
-    threshold: float
-    measures: dict[str, float | None]
-    problems: tuple[str, ...] = ()
+    threshold: float  # points with `score >= threshold` are alarms
+    measures: dict[str, float | None]  # by name, point-adjusted (`_pa`) beside others
+    problems: tuple[str, ...] = ()  # why a measure is None
 
 
 def evaluate_scores(

@@ -21,22 +21,16 @@ Row = dict[str, float | None]
 
 @dataclass(frozen=True)
 class Metric:
-    """One number of a run's row.
-
-    `label` stands in tables, `phrase` in sentences. `share` marks values between 0 and 1, whose
-    differences are percentage points. `random` names the entry of the row that holds what random
-    scores reach; it is shown wherever the metric is.
-    `task` and `function` belong to a registered metric: where and from what it is computed.
-    """
+    """One number of a run's row."""
 
     name: str
-    label: str
-    phrase: str
+    label: str  # in tables
+    phrase: str  # in sentences
     higher_is_better: bool
-    share: bool = False
-    random: str | None = None
-    task: TaskName | None = None
-    function: Callable[..., Any] | None = None
+    share: bool = False  # between 0 and 1: differences are percentage points
+    random: str | None = None  # entry of the row with what random scores reach, shown beside it
+    task: TaskName | None = None  # of a registered metric: where it is computed
+    function: Callable[..., Any] | None = None  # and how
 
 
 METRICS: Registry[Metric] = registry.METRICS

@@ -52,8 +52,8 @@ def measure_classes(logits: Tensor, labels: Tensor) -> ClassificationReport:
     if len(bad):
         sample, column = bad[0].tolist()
         raise SACMError(
-            f"logit is {float(logits[sample, column])} at sample {sample}, class {column}; an "
-            "accuracy over it would hide a failed run"
+            f"logit is {float(logits[sample, column])} at sample {sample}, class {column}: the run "
+            "failed, and there is no accuracy to report"
         )
     truth, predicted = labels.numpy(), logits.argmax(dim=1).numpy()
     # Named labels, because scikit-learn warns when a predicted class never occurs.

@@ -95,10 +95,7 @@ def naive_training_error(pieces: Sequence[np.ndarray], season: int) -> np.ndarra
 
 @dataclass(frozen=True)
 class ErrorTable:
-    """Means over windows, steps and channels, and by step [H] and channel [C].
-
-    A step or channel of which nothing was observed is None.
-    """
+    """Mean errors, also by step [H] and by channel [C]; None where nothing was observed."""
 
     mae: float
     mse: float
@@ -229,16 +226,10 @@ class ForecastAccumulator:
     def by_series(self) -> list[tuple[float, float] | None]:
         """Mean absolute error of each series, scaled and raw; None of one without any target."""
         assert isinstance(self._totals, Tensor)
-        count, *errors = (
-            totals.sum(dim=(1, 2)).tolist()
-            for totals in (
-                self._totals[:, 0],
-                self._totals[:, 1],
-                self._raw_totals(self._totals)[:, 1],
-            )
-        )
-        triples = zip(*errors, count, strict=True)
-        return [(own / seen, raw / seen) if seen else None for own, raw, seen in triples]
+        raw = self._raw_totals(self._totals)[:, 1]
+        parts = (self._totals[:, 0], self._totals[:, 1], raw)
+        sums = zip(*(part.sum(dim=(1, 2)).tolist() for part in parts), strict=True)
+        return [(own / seen, other / seen) if seen else None for seen, own, other in sums]
 
     def _raw_totals(self, totals: Tensor) -> Tensor:
         """Counts, absolute and squared errors in raw units, [S, 3, H, C]."""
