@@ -36,7 +36,7 @@ inference: backbones data errors files metrics reports settings strategies tasks
 experiments: core data errors files inject metrics reports settings strategies
     tasks training
 estimators: data errors files inference metrics settings tasks training types
-integrations: core errors files inject quality
+integrations: core errors inject quality
 testing: backbones core data inject strategies tasks types
 cli: __init__ backbones data errors experiments files inference metrics quality registry reports
     settings strategies tasks training types
