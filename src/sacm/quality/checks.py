@@ -10,7 +10,6 @@ Such channels are judged again by the Gaussian model that repairs tables.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from sacm.quality.predictor import Array, Rows, find_segments, running_median
 from sacm.quality.repair import RepairModel
 
 LONGEST_COUNTED = 999  # rows; longer runs are counted as this long
+TRIED = 8  # steps that may end a shift
 
 
 class Levels:
@@ -430,17 +430,19 @@ class _Checks:
 
     def pair_steps(self, channel: int, at: Array, score: Array) -> list[tuple[int, int]]:
         """Positions at which shifts begin and at which the level is back."""
-        config, values, pairs = self.config, self.scaled[at, channel], [(0, 0)]
+        config, values, pairs = self.config, self.scaled[at, channel], [(0, -1)]
         step = np.diff(values, prepend=values[:1])
-        edges = np.flatnonzero((score > config.shift_step) & (np.abs(step) > 1))
-        for i, j in pairwise(edges.tolist()):
+        edges = np.flatnonzero((score > config.shift_step) & (np.abs(step) > 1)).tolist()
+        tried = [(i, j) for k, i in enumerate(edges) for j in edges[k + 1 : k + 1 + TRIED]]
+        for i, j in tried:
             near = min(j - i, config.local_rows)
-            if i < pairs[-1][1] or near < config.shortest or j - i > config.shift_longest:
+            wrong = near < config.shortest or j - i > config.shift_longest
+            if i <= pairs[-1][1] or wrong or step[i] * step[j] > 0:
                 continue
             parts = values[max(0, i - near) : i], values[i:j], values[j : j + near]
             before, inside, after = (np.median(part) for part in parts)
             least = max(min(abs(step[i]), abs(step[j])) / 2, 2 * abs(before - after))
-            lift = min((inside - before) * np.sign(step[i]), (after - inside) * np.sign(step[j]))
-            if lift > max(least, config.shift_least):
+            lift = min(abs(inside - before), abs(inside - after))
+            if lift > max(least, config.shift_least) and (inside > before) == (step[i] > 0):
                 pairs.append((i, j))
         return pairs[1:]

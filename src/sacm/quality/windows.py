@@ -260,7 +260,7 @@ class WindowGuard(nn.Module):
         residual, middle, shared = _scores(self.residuals(z))
         suspect_cut, fail_cut = ((cut * shared).unsqueeze(1) for cut in self.cuts[:, 0])
         doubt, rough = residual > suspect_cut, (middle > self.cuts[1, 1]) & ~self.alone
-        if not _some(rough) and not _some(doubt):
+        if not _some(rough.any() | doubt.any()):
             return z, flags, grades
         measured = (flags == 0) & ~self.alone
         rough = rough & self._few(rough, 1)
