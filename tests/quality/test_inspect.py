@@ -36,6 +36,8 @@ def test_every_form_of_data_is_judged_alike_and_given_back(form: str, tmp_path: 
     repaired = quality.repaired
     if isinstance(data, Path):
         assert len(repaired) == tables.ROWS
+    elif form == "polars":
+        assert isinstance(repaired, pd.DataFrame)
     elif not isinstance(data, list):
         assert type(repaired) is type(data)
     if isinstance(data, pd.DataFrame):

@@ -163,11 +163,6 @@ def _give_back(data: Any, table: Table, new: Array, changed: Array) -> Any:
         numbers = np.where(marks[:, channel], values[:, channel], numbers)
         kind: Any = old.dtype if pd.api.types.is_float_dtype(old) else None
         columns[at] = pd.Series(numbers, index=old.index, name=old.name, dtype=kind)
-    if table.source.kind == "polars":
-        import polars
-
-        new_columns = [polars.Series(data.columns[at], c.to_numpy()) for at, c in columns.items()]
-        return data.with_columns(new_columns)
     if table.source.kind == "series":
         return next(iter(columns.values())).rename(data.name) if columns else data.copy()
     result = data.copy() if type(data) is type(content) else content.copy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -43,10 +43,9 @@ class GuardStrategy(Strategy):
     false_events: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.false_events > 0:
-            raise ArgumentError(f"guard(false_events=…) must be positive, got {self.false_events}.")
-        if self.repair not in REPAIRS:
-            raise ArgumentError(f"guard(repair=…) must be one of {', '.join(REPAIRS)}.")
+        if not self.false_events > 0 or self.repair not in REPAIRS:
+            repairs = ", ".join(REPAIRS)
+            raise ArgumentError(f"guard takes false_events above 0 and repair of {repairs}.")
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Fit a guard on the training part and repair what is learnt from."""
@@ -115,20 +114,23 @@ class FittedGuard(GuardStrategy):
         """Windows `[B, L, C]` with what is broken in them repaired; training rows are already."""
         if self.module is None or training or self.repair == "none":
             return x
-        inspect = self.module.to(x.device).inspect
-        return _in_blocks(lambda block: inspect(block).repaired, x, self.module.length)
+        return self._in_blocks(self.module.to(x.device), x)[0]
 
     def flags(self, x: Tensor) -> Tensor | None:
         """Kinds `[B, L, C]` (uint8) of what `inputs` repairs in windows `[B, L, C]`."""
         if self.module is None or self.repair == "none":
             return None
-        inspect = self.module.inspect
+        return self._in_blocks(self.module, x)[1]
 
-        def broken(block: Tensor) -> Tensor:
-            found = inspect(block)
-            return found.flags * (found.grades > 1)
-
-        return _in_blocks(broken, x, self.module.length)
+    def _in_blocks(self, module: WindowGuard, x: Tensor) -> list[Tensor]:
+        """Repairs and their kinds `[B, L, C]`, block by block where windows are longer."""
+        parts: list[tuple[Tensor, Tensor]] = []
+        for stop in range(x.shape[1], 0, -module.length):
+            start = max(0, stop - module.length)
+            repaired, flags, grades = module.inspect(x[:, start : start + module.length])
+            kept = slice(stop - start)
+            parts.insert(0, (repaired[:, kept], (flags * (grades > 1))[:, kept]))
+        return [torch.cat(tensors, 1) for tensors in zip(*parts, strict=True)]
 
     def save(self, folder: Path) -> None:
         """Write what was learnt into the folder of the run."""
@@ -137,15 +139,6 @@ class FittedGuard(GuardStrategy):
         self.guard.save(folder / _GUARD)
         if self.module is not None:
             write_weights(folder / _WINDOWS, self.module.state_dict())
-
-
-def _in_blocks(judge: Callable[[Tensor], Tensor], x: Tensor, length: int) -> Tensor:
-    """What `judge` says of windows `[B, L, C]`, in blocks of `length` steps where L is longer."""
-    parts = [judge(x[:, -length:])]
-    for stop in range(x.shape[1] - length, 0, -length):
-        start = max(0, stop - length)
-        parts.insert(0, judge(x[:, start : start + length])[:, : stop - start])
-    return torch.cat(parts, dim=1)
 
 
 def scaled_module(guard: Guard, data: Any, window: int) -> WindowGuard:
@@ -173,8 +166,7 @@ def mark_broken_rules(strategy: Strategy, data: Any) -> Any:
 def files_of(strategy: str) -> dict[str, str]:
     """Files of rules and of kept events of a strategy's guard, by option."""
     guards = [part for part in parts_of(parse(strategy)) if isinstance(part, GuardStrategy)]
-    files = {"rules": guards[0].rules, "keep": guards[0].keep} if guards else {}
-    return {name: file for name, file in files.items() if file}
+    return {n: getattr(g, n) for g in guards[:1] for n in ("rules", "keep") if getattr(g, n)}
 
 
 def share_files(strategies: Sequence[str], files: Mapping[str, Any]) -> list[str]:
