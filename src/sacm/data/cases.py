@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -213,34 +214,37 @@ def pad(cases: list[np.ndarray], channels: int, length: int) -> np.ndarray:
     return result
 
 
-def check_file(path: Path) -> None:
-    """Refuse what is not a readable, non-empty file."""
-    if not path.exists():
-        raise DataError(f"There is no file {path}.")
-    if path.is_dir() or path.stat().st_size == 0:
-        raise DataError(f"{path} is {'a folder: name a file' if path.is_dir() else 'empty'}.")
+def read_bytes(path: Path) -> bytes:
+    """The content of a file; refuse what is not a readable, non-empty file."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"There is no file {path}.") from None
+    except OSError as error:
+        reason = str(error.strerror).lower()
+        said = "is a folder: name a file" if path.is_dir() else f"cannot be read: {reason}"
+        raise DataError(f"{path} {said}.") from error
+    if not content:
+        raise DataError(f"{path} is empty.")
+    return content
 
 
 def read_archive(path: Path, task: TaskName) -> Arrays:
     """Read the arrays of an `.npz` file."""
-    check_file(path)
+    content = io.BytesIO(read_bytes(path))
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-    except PermissionError as error:
-        raise DataError(f"{path} cannot be read: permission denied.") from error
+        arrays = dict(np.load(content, allow_pickle=False))
     except Exception as error:  # NumPy, zipfile and zlib each have their own for damaged files
         raise DataError(f"{path} is a damaged archive: remove it and fetch it again.") from error
-    absent = [key for key in DATA_TYPES[task].required_arrays if key not in arrays]
-    if absent:
-        raise DataError(f"{path} is not a {task} archive: it has no array {absent[0]!r}.")
+    for key in DATA_TYPES[task].required_arrays:
+        if key not in arrays:
+            raise DataError(f"{path} is not a {task} archive: it has no array {key!r}.")
     return arrays
 
 
 def read_ts(path: Path) -> Cases:
     """Read a `.ts` file."""
-    check_file(path)
-    return parse_ts(path.read_bytes(), str(path))
+    return parse_ts(read_bytes(path), str(path))
 
 
 def parse_ts(content: bytes, where: str) -> Cases:
@@ -251,18 +255,14 @@ def parse_ts(content: bytes, where: str) -> Cases:
         raise DataError(f"{where} has timestamps or no class labels, which is not supported.")
     if not body:
         raise DataError(f"{where} has no @data line: it is not a .ts file, or is cut off.")
-    values: list[np.ndarray] = []
-    labels: list[str] = []
-    for number, line in enumerate(body[0].splitlines(), head.count("\n") + 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        *channels, label = line.replace("?", "nan").split(":")
-        if not channels or len(channels) != len(values[0] if values else channels):
-            said = "has no class label, or other channels than the first case"
-            raise DataError(f"{where}: line {number} {said}.")
-        cells = [channel.split(",") for channel in channels]
-        values.append(_as_case(cells, f"{where}: line {number}"))
-        labels.append(label.strip())
-    if not values:
+    lines = [line.strip() for line in body[0].splitlines()]
+    rows = [line.replace("?", "nan").split(":") for line in lines if line and line[0] != "#"]
+    if not rows:
         raise DataError(f"{where} has no cases after @data.")
-    return Cases(values, np.array(labels))
+    for number, row in enumerate(rows, 1):
+        if len(row) < 2:
+            raise DataError(
+                f"{where}: case {number} has no class label: the file may be cut off there."
+            )
+    values = [[channel.split(",") for channel in row[:-1]] for row in rows]
+    return as_cases(values, [row[-1].strip() for row in rows], where, "given")

@@ -100,7 +100,7 @@ class Reading:
     options: ReadOptions = field(default_factory=ReadOptions)
     separator: str | None = None  # of the fields of a text
     notes: list[str] = field(default_factory=list)
-    signs: set[str] = field(default_factory=set)  # decimal signs of columns without doubt
+    points: bool = False  # whether another column has decimal points
 
     def note(self, sentence: str) -> None:
         """Say what was understood."""
@@ -169,8 +169,7 @@ def read_numbers(column: pd.Series, reading: Reading) -> np.ndarray | None:
     cells, words = text[~gap], small[~gap]
     numbers: Any = pd.to_numeric(cells, errors="coerce")
     # Where commas are usual, 1.234 may be a thousand.
-    semicolons = reading.separator == ";" or "," in reading.signs
-    doubt = semicolons if options.decimal is None else options.decimal == ","
+    doubt = (options.decimal or ",") == "," and reading.separator == ";"
     if not np.isfinite(numbers).all() or (doubt and len(_fitting_signs(cells)) > 1):
         if words.isin(SWITCHES).all():
             said = ", ".join(f"{word} as {SWITCHES[word]:g}" for word in words.unique())
@@ -229,27 +228,16 @@ def _read_written(cells: pd.Series, name: str, reading: Reading) -> pd.Series | 
     return numbers
 
 
-def find_signs(column: pd.Series) -> set[str]:
-    """The decimal sign of a column whose cells leave no doubt, as a set of one; else empty."""
-    if not is_text(column):  # pandas read fractions with points
-        numbers = column.iloc[:SAMPLE_ROWS].dropna()
-        return {"."} if column.dtype.kind == "f" and (numbers % 1 != 0).any() else set()
-    digits = plain_text(column.iloc[:SAMPLE_ROWS]).str.extract(r"^\D*?(\d*[.,][\d.,]+)\D*$")[0]
-    signs = _fitting_signs(digits.dropna()) if digits.notna().any() else []
-    return set(signs) if len(signs) == 1 else set()
-
-
 def _find_sign(digits: pd.Series, name: str, reading: Reading) -> str:
     """The decimal sign of a column: by its own cells, else by the other columns of the file."""
     signs = _fitting_signs(digits)
     if len(signs) < 2:
         return signs[0] if signs else "."
     written, other = ".," if digits.str.contains(".", regex=False).any() else ",."
-    likely = reading.signs
-    if reading.separator == ";":  # where a comma is usual, and 1.234 may be a thousand
-        likely = {","} if written == "," and "." not in likely else likely - {"."}
-    if len(likely) == 1:
-        return next(iter(likely))
+    if written == "," and reading.separator == ";" and not reading.points:
+        return ","
+    if written == "," and reading.separator != ";" and reading.points:
+        return "."
     raise reading.error(
         f"column {name!r} has three digits after every {written!r} ({digits.iloc[0]!r}), which can "
         f"be thousands or a fraction: {flag('decimal', written)} for fractions, "
@@ -289,8 +277,7 @@ def read_channels(
     options, asked = reading.options, [*(columns or ()), *also]
     channels, category = Channels(), options.category or ()
     left_out: dict[str, list[str]] = {}
-    for name in frame.columns[:200]:
-        reading.signs |= find_signs(frame[name])
+    reading.points = any(dtype.kind == "f" for dtype in frame.dtypes)
     for name in frame.columns:
         spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", name).lower()
         likely = bool(LABEL_NAME.search(spaced)) and frame[name].nunique() <= MOST_CLASSES
@@ -384,9 +371,29 @@ def _add_category(column: pd.Series, channels: Channels, asked: Names, reading: 
         channels.categories.append(each)
 
 
-def find_ids(
+def find_series(
+    frame: pd.DataFrame, ids: Names, stamps: Stamps, skip: Names, reading: Reading
+) -> tuple[Names, pd.Series | None, list[tuple[str, np.ndarray]]]:
+    """Columns that tell series apart, as one of names; name and rows of every series in order."""
+    if not ids and stamps is not None:
+        ids = _find_ids(frame, stamps, skip, reading)
+    if not ids:
+        return (), None, [("", np.arange(len(frame)))]
+    for name in ids:
+        if frame[name].isna().any():
+            raise reading.error(f"row {int(frame[name].isna().argmax()) + 1} has no {name}.")
+    column = frame[ids[0]]
+    for name in ids[1:]:
+        column = column.astype(str) + "/" + frame[name].astype(str)
+    codes, keys = pd.factorize(column)
+    borders = np.cumsum(np.bincount(codes, minlength=len(keys)))[:-1]
+    rows = np.split(np.argsort(codes, kind="stable"), borders)
+    return ids, column.rename("/".join(ids)), list(zip(map(str, keys), rows, strict=True))
+
+
+def _find_ids(
     frame: pd.DataFrame, stamps: pd.DatetimeIndex, skip: Names, reading: Reading
-) -> list[str]:
+) -> Names:
     """The column, or two, that tell series apart where times repeat; empty for one series."""
     distinct = stamps.nunique()
     if distinct == len(frame):
@@ -399,44 +406,21 @@ def find_ids(
     if distinct < REPEATED * len(frame):
         pools += [[(name,) for name in numbers], combinations([*words, *usual], 2)]
     able: list[tuple[str, ...]] = []
-    for pool in pools:
-        for columns in pool:
-            text = frame[list(columns)].astype(str).assign(**{"the time": stamps})
-            few = all(1 < text[name].nunique() <= len(text) / 2 for name in columns)
-            if not few or frame[list(columns)].isna().any(axis=None) or text.duplicated().any():
-                continue
+    for columns in (columns for pool in pools if not able for columns in pool):
+        text = frame[list(columns)].astype(str).assign(**{"the time": stamps})
+        few = all(1 < text[name].nunique() <= len(text) / 2 for name in columns)
+        if few and not frame[list(columns)].isna().any(axis=None) and not text.duplicated().any():
             # A column that only renames the series of another one is no further candidate.
             groups = [frame.groupby(list(other))[columns[-1]].nunique().max() for other in able]
-            if 1 not in groups:
-                able.append(columns)
-        if able:
-            break
+            able += [] if 1 in groups else [columns]
+    if not able:
+        return []
+    chosen = " + ".join(able[0])
     if len(able) > 1:
         raise reading.error(
             f"times repeat and several columns can tell series apart "
             f"({some(map(' + '.join, able))}): {flag('id', ','.join(able[0]))} names one of them."
         )
-    if able:
-        reading.note(
-            f"Column {' + '.join(able[0])!r} was taken to tell series apart: --id names another, "
-            "--ignore leaves it out."
-        )
-    return list(able[0]) if able else []
-
-
-def series_rows(
-    frame: pd.DataFrame, ids: Names, reading: Reading
-) -> tuple[pd.Series | None, list[tuple[str, np.ndarray]]]:
-    """The column of names, and name and rows of every series in the order in which they occur."""
-    if not ids:
-        return None, [("", np.arange(len(frame)))]
-    for name in ids:
-        if frame[name].isna().any():
-            raise reading.error(f"row {int(frame[name].isna().argmax()) + 1} has no {name}.")
-    column = frame[ids[0]]
-    for name in ids[1:]:
-        column = column.astype(str) + "/" + frame[name].astype(str)
-    codes, keys = pd.factorize(column)
-    borders = np.cumsum(np.bincount(codes, minlength=len(keys)))[:-1]
-    rows = np.split(np.argsort(codes, kind="stable"), borders)
-    return column.rename("/".join(ids)), list(zip(map(str, keys), rows, strict=True))
+    said = "was taken to tell series apart: --id names another, --ignore leaves it out"
+    reading.note(f"Column {chosen!r} {said}.")
+    return able[0]

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import csv
 import gzip
-import importlib.util
 import io
 import json
 import re
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -24,12 +22,16 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
+from sacm.data.cases import read_bytes
 from sacm.data.columns import GAP_WORDS, PLAIN, Reading, flag, is_text, part_of, some
 from sacm.data.datasets import Kind, as_numpy
 from sacm.data.times import MONTHS, read_column
 from sacm.errors import DataError
 from sacm.settings import ReadOptions
 
+OLD_EXCEL = b"\xd0\xcf\x11\xe0"
+KINDS = {b"\x1f\x8b": "gzip", b"PK": "zip or Excel", OLD_EXCEL: "Excel", b"PAR1": "Parquet"}
+KINDS |= {b"ARRO": "Feather", b"{": "JSON", b"[": "JSON", b"\x93NUMPY": "NumPy"}
 MARKS = {b"\xff\xfe\x00\x00": "utf-32", b"\xef\xbb\xbf": "utf-8-sig"}
 MARKS |= dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16")
 CODE_PAGES = ("shift_jis", "gb18030", "euc_kr", "big5", "cp1251", "cp1253", "cp1255", "cp1256")
@@ -81,21 +83,20 @@ def load_source(
         held, kind = _from_object(source, where)
         return Source(held, name or "data", where, kind)
     path, reading = Path(source), Reading(str(source), options or ReadOptions())
-    if path.is_dir():
-        raise DataError(f"{path} is a folder: name a file.")
+    content = read_bytes(path)
     try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise DataError(f"There is no file {path}.") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {str(error.strerror).lower()}.") from error
-    if not content:
-        raise DataError(f"{path} is empty.")
-    if path.suffix in (".npy", ".npz"):
-        return Source(_read_array(path), name or path.stem, str(source), "pandas")
-    frame = _parse(content, path.suffix.lower(), reading)
+        loaded = _unpack(content, path.suffix.lower(), reading)
+    except DataError:
+        raise
+    except ImportError as error:
+        raise DataError(f"{path} needs another library: {error}") from error
+    except Exception as error:  # each library has its own errors for damaged files
+        kind = next((KINDS[start] for start in KINDS if content.startswith(start)), path.suffix)
+        raise DataError(f"{path} is not a readable {kind} file: it may be damaged.") from error
+    if isinstance(loaded, str):
+        loaded = _read_text(loaded, reading)
     notes = tuple(reading.notes)
-    return Source(frame, name or path.stem, reading.where, "pandas", reading.separator, notes)
+    return Source(loaded, name or path.stem, reading.where, "pandas", reading.separator, notes)
 
 
 def _from_object(source: Any, where: str) -> tuple[np.ndarray | pd.DataFrame, Kind]:
@@ -121,94 +122,55 @@ def _from_object(source: Any, where: str) -> tuple[np.ndarray | pd.DataFrame, Ki
         ) from error
 
 
-def _read_array(path: Path) -> np.ndarray:
-    """Read a `.npy` file, or the array `values` (or the only one) of an `.npz`."""
-    try:
-        if path.suffix == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False))
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            held = archive.files
-            if len(held) == 1 or "values" in held:
-                return np.asarray(archive["values" if "values" in held else held[0]])
-    except Exception as error:  # NumPy, zipfile and zlib each have their own for damaged files
-        raise DataError(f"{path} is not a readable NumPy file of numbers.") from error
-    raise DataError(f"{path} holds {', '.join(held)}: name one 'values'.")
-
-
-def _parse(content: bytes, suffix: str, reading: Reading) -> pd.DataFrame:
-    """The table in the content of a file, by its first bytes."""
-    kind = "gzip file"
-    try:
-        if content[:2] == b"\x1f\x8b":
-            content = gzip.decompress(content)
-        elif content[:4] == b"PK\x03\x04" and not suffix.startswith(".xls"):
-            kind = "zip file, or has a password"
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                files = [each for each in archive.namelist() if not each.startswith("__MACOSX")]
-                files = [each for each in files if not each.endswith("/")]
-                content = archive.read(_choose(files, "files", reading))
-    except (zipfile.BadZipFile, OSError, EOFError, zlib.error, RuntimeError) as error:
-        raise DataError(f"{reading.where} is a damaged {kind}.") from error
-    start = content[:4]
-    if start == b"\xd0\xcf\x11\xe0" or suffix.startswith(".xls"):
-        return _read_excel(content, reading)
-    if start not in (b"PAR1", b"ARRO", b"FEA1"):
+def _unpack(content: bytes, suffix: str, reading: Reading) -> Any:
+    """The text, frame or array in the content of a file, by its first bytes."""
+    sheet, excel = reading.options.sheet, suffix.startswith(".xls") or content.startswith(OLD_EXCEL)
+    if suffix in (".npy", ".npz"):
+        arrays: Any = np.load(io.BytesIO(content), allow_pickle=False)
+        return (
+            arrays
+            if suffix == ".npy"
+            else arrays[_choose(arrays.files, "arrays", sheet or "values")]
+        )
+    if content[:2] == b"\x1f\x8b":
+        content = gzip.decompress(content)
+    elif content[:4] == b"PK\x03\x04" and not excel:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            files = [each for each in archive.namelist() if not each.startswith("__MACOSX")]
+            files = [each for each in files if not each.endswith("/")]
+            content = archive.read(_choose(files, "files", sheet))
+    if excel:
+        sheets = pd.read_excel(io.BytesIO(content), sheet_name=None, header=None, dtype=object)
+        texts = {str(name): held.to_csv(index=False, header=False) for name, held in sheets.items()}
+        rows = {name: _split(text.split("\n"), ",") for name, text in texts.items()}
+        tables = [name for name in rows if sum(any(map(is_value, row)) for row in rows[name]) > 2]
+        chosen = _choose(tables if sheet is None else list(rows), "sheets", sheet)
+        if len(rows) > 1:
+            others = some(name for name in rows if name != chosen)
+            reading.note(f"Sheet {chosen!r} was read, not {others} (--sheet).")
+        return f"sep=,\n{texts[chosen]}"
+    if content[:4] in (b"PAR1", b"ARRO", b"FEA1"):
+        read = pd.read_parquet if content[:4] == b"PAR1" else pd.read_feather
+        frame = read(io.BytesIO(content))
+    else:
         text = _decode(content, reading)
         if text.lstrip()[:1] not in ("{", "["):
-            return _read_text(text, reading)
-        frame = _read_json(text, reading)
-    else:
-        try:
-            frame = (pd.read_parquet if start == b"PAR1" else pd.read_feather)(io.BytesIO(content))
-        except Exception as error:  # pyarrow lets through whatever it stumbles on
-            kind = "Parquet" if start == b"PAR1" else "Feather"
-            raise DataError(f"{reading.where} is not a readable {kind} file.") from error
+            return text
+        lines = text.strip().split("\n")
+        a_record_a_line = len(lines) > 1 and lines[0].rstrip().endswith("}")
+        held = [json.loads(each) for each in lines] if a_record_a_line else json.loads(text)
+        frame = max(_json_tables(held), key=len, default=pd.DataFrame())
     if frame.index.name is not None or isinstance(frame.index, pd.DatetimeIndex):
         frame = frame.reset_index()
     return frame.set_axis([str(name) for name in frame.columns], axis=1)
 
 
-def _choose(names: list[str], what: str, reading: Reading) -> str:
+def _choose(names: list[str], what: str, wanted: str | None) -> str:
     """The only name, or the one that is wanted."""
-    wanted = reading.options.sheet
-    if wanted in names or (wanted is None and len(names) == 1):
-        return wanted or names[0]
+    if wanted in names or len(names) == 1:
+        return str(wanted) if wanted in names else names[0]
     example = f": {flag('sheet', names[0])} reads one of them" if names else ""
-    raise DataError(f"{reading.where} holds {len(names)} {what}, {some(names) or 'none'}{example}.")
-
-
-def _read_excel(content: bytes, reading: Reading) -> pd.DataFrame:
-    """One sheet of an Excel file, as a text, if the library for it is installed."""
-    library = "xlrd" if content[:4] == b"\xd0\xcf\x11\xe0" else "openpyxl"
-    if importlib.util.find_spec(library) is None:
-        raise reading.error(f"Excel files need {library}: install it, or save the sheet as CSV.")
-    try:
-        sheets = pd.read_excel(io.BytesIO(content), sheet_name=None, header=None, dtype=object)
-    except Exception as error:  # whatever a damaged file makes the library stumble on
-        raise DataError(f"{reading.where} is not a readable Excel file.") from error
-    texts = {str(name): held.to_csv(index=False, header=False) for name, held in sheets.items()}
-    rows = {name: _split(text.split("\n"), ",") for name, text in texts.items()}
-    tables = [name for name in rows if sum(any(map(is_value, row)) for row in rows[name]) > 2]
-    chosen = _choose(tables if reading.options.sheet is None else list(rows), "sheets", reading)
-    others = [name for name in rows if name != chosen]
-    if others:
-        reading.note(f"Sheet {chosen!r} was read, not {some(others)} (--sheet).")
-    return _read_text(f"sep=,\n{texts[chosen]}", reading)
-
-
-def _read_json(text: str, reading: Reading) -> pd.DataFrame:
-    """Records, columns, a record a line, or the largest table somewhere inside an answer."""
-    try:
-        if re.match(r"\s*\{[^\n]*\}\s*\n\s*\{", text):
-            held: Any = [json.loads(line) for line in text.splitlines() if line.strip()]
-        else:
-            held = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{reading.where} is not a readable JSON file.") from error
-    tables = [each for each in _json_tables(held) if len(each.columns)]
-    if not tables:
-        raise DataError(f"{reading.where} holds no list of records and no columns.")
-    return max(tables, key=len)
+    raise DataError(f"The file holds {len(names)} {what}, {some(names) or 'none'}{example}.")
 
 
 def _json_tables(held: Any) -> Iterator[pd.DataFrame]:
@@ -319,7 +281,7 @@ def _split(lines: Sequence[str], separator: str) -> list[Cells]:
     """Rows of cells."""
     if separator == " ":
         lines = [re.sub(r"\s+", " ", line.strip()) for line in lines]
-    rows = []
+    rows: list[Cells] = []
     with suppress(csv.Error):  # a field longer than the module takes, or a quote that never ends
         rows.extend(csv.reader(lines, delimiter=separator, skipinitialspace=True))
     return rows

@@ -16,26 +16,10 @@ import numpy as np
 import pandas as pd
 from pandas.tseries.frequencies import to_offset
 
-from sacm.data.columns import (
-    Reading,
-    clean_numbers,
-    find_ids,
-    flag,
-    read_channels,
-    series_rows,
-    some,
-)
+from sacm.data.columns import Reading, clean_numbers, find_series, flag, read_channels, some
 from sacm.data.datasets import Form, Segment
 from sacm.data.formats import Source, load_source, turn_wide
-from sacm.data.times import (
-    FEWEST_ROWS,
-    Times,
-    check_frequency,
-    counts,
-    find_step,
-    find_times,
-    has_dated_index,
-)
+from sacm.data.times import FEWEST_ROWS, Times, check_frequency, counts, find_step, find_times
 from sacm.errors import DataError
 from sacm.settings import ReadOptions
 
@@ -52,6 +36,8 @@ ROUND_STEPS = (
     *("8h", "12h", "D", "7D", "30D"),
 )
 Frames = dict[str, pd.DataFrame]  # the rows of each series by time
+Stamps = pd.DatetimeIndex | None
+Series = list[tuple[str, np.ndarray]]  # names and rows
 ORDER = "order"  # the column of row numbers while a series is put on its grid
 
 
@@ -126,10 +112,8 @@ def read_table(
     frame = loaded.content
     if isinstance(frame, np.ndarray):
         return _from_array(loaded, frame, reading)
-    _check_columns(frame, also, reading)
-    objects = [name for name in frame.columns if frame[name].dtype == object]
-    nested = [n for n in objects if any(isinstance(c, list | dict | np.ndarray) for c in frame[n])]
-    frame = frame.astype(dict.fromkeys(nested, str))  # words, then
+    index_name = frame.index.name
+    frame = _check_columns(frame, also, reading)
     ids, time, columns = list(options.id or ()), list(options.time or ()), options.columns
     if not ids and not time and set(LONG_TABLE) <= set(frame.columns):
         ids, time = [LONG_TABLE[0]], [LONG_TABLE[1]]
@@ -137,11 +121,11 @@ def read_table(
             columns = LONG_TABLE[2:]
     frame = frame.drop(columns=list(options.ignore or ()))
     ids = [each for each in ids if each in frame.columns]
-    indexed = not time and has_dated_index(frame)
+    indexed = not time and isinstance(frame.index, pd.PeriodIndex | pd.DatetimeIndex)
     if indexed:
-        time = [str(frame.index.name or "index")]
+        time = [str(index_name or "index")]
         frame = frame.reset_index(names=time[0])
-    elif frame.index.inferred_type not in ("integer", "datetime64", "period"):
+    elif frame.index.inferred_type != "integer":
         reading.note("The index of the frame is not used: it holds no dates, or a column does.")
     elif not time:
         frame, ids, time = turn_wide(frame, ids, reading)
@@ -151,7 +135,7 @@ def read_table(
         frame = frame.drop(columns=first)
     wanted = [*(columns or ()), *also]
     skip = [*wanted, *(options.category or ())]
-    times, others = find_times(frame, reading, time=time, skip=skip, ids=ids)
+    times, others = find_times(frame, reading, time, skip, ids)
     stamps = None if times is None else times.stamps
     if options.zone is not None and stamps is None:
         raise reading.error("there are no dates, so no zone: --time-column names their column.")
@@ -159,24 +143,21 @@ def read_table(
     used = {each for each in others if each not in wanted}
     used |= set(time) if times is None else set(times.columns)
     free = [each for each in frame.columns if each not in (*used, *skip, *ids)]
-    free = free if len(free) > 1 else []
-    counters = [each for each in free if counts(frame, each, ids, evenly=True)]
+    counters = [each for each in free if len(free) > 1 and counts(frame, each, ids, evenly=True)]
     counter = frame[[*time, *counters][0]] if times is None and (time or counters) else None
     if counters or counter is not None:
         counted = some([*counters, *(time if times is None else ())])
         reading.note(f"Left out, only counts the rows: {counted} (--columns takes it in).")
-    if not ids and stamps is not None:
-        ids = find_ids(frame, stamps, [*used, *skip, *counters, options.label or ""], reading)
-    id_column, series = series_rows(frame, ids, reading)
+    skip += [*used, *counters, options.label or ""]
+    ids, id_column, series = find_series(frame, ids, stamps, skip, reading)
     rest = frame.drop(columns=[*used, *counters, *ids], errors="ignore")
     channels = read_channels(rest, reading, stamps, columns, also)
     labels = [] if channels.labels is None else [channels.labels]
     values = np.stack([*channels.values.values(), *labels], axis=1)
-    rows, ends, step = _order_rows(values, stamps, series, reading, grid=grid)
+    rows, ends, step = _order_rows(values, stamps, series, reading, grid)
     form = Form(loaded.kind)
     if times is not None:
-        unnamed = indexed and loaded.content.index.name is None
-        written = None if unnamed else " ".join(times.columns)
+        written = None if indexed and index_name is None else " ".join(times.columns)
         form = replace(form, time=written, indexed=indexed, zone=times.zone, local=times.local)
     if counter is not None:
         tails = {name: counter.iloc[own[-2:]].tolist() for name, own in series if len(own) > 1}
@@ -207,8 +188,8 @@ def read_table(
     return replace(table, understood=tuple(_describe(table, times, counter)))
 
 
-def _check_columns(frame: pd.DataFrame, also: Sequence[str], reading: Reading) -> None:
-    """Refuse tables without rows, names that are not there, and names that are there twice."""
+def _check_columns(frame: pd.DataFrame, also: Sequence[str], reading: Reading) -> pd.DataFrame:
+    """Refuse no rows, names that are not there or there twice; lists and records become words."""
     if frame.empty:
         raise DataError(f"{reading.where} has no rows or no columns.")
     for name in frame.columns[frame.columns.duplicated()][:1]:
@@ -221,6 +202,9 @@ def _check_columns(frame: pd.DataFrame, also: Sequence[str], reading: Reading) -
         if name not in frame.columns:
             held = some(frame.columns, 8)
             raise DataError(f"{reading.where} has no column {name!r}; it has {held}.")
+    objects = [name for name in frame.columns if frame[name].dtype == object]
+    nested = [n for n in objects if any(isinstance(c, list | dict | np.ndarray) for c in frame[n])]
+    return frame.astype(dict.fromkeys(nested, str))
 
 
 def in_seconds(stamps: np.ndarray) -> np.ndarray:
@@ -292,12 +276,7 @@ def keep_present(source: Source, options: ReadOptions) -> ReadOptions:
 
 
 def _order_rows(
-    values: np.ndarray,
-    stamps: pd.DatetimeIndex | None,
-    series: list[tuple[str, np.ndarray]],
-    reading: Reading,
-    *,
-    grid: bool,
+    values: np.ndarray, stamps: Stamps, series: Series, reading: Reading, grid: bool
 ) -> tuple[pd.DataFrame, list[int], str | None]:
     """Put the rows of every series in order of time and on a grid; without times as they come.
 
@@ -333,7 +312,7 @@ def _order_rows(
         step = resample or steps.most_common(1)[0][0]
     try:
         if stamps is not None and step is not None:
-            frames, step = _lay_on_grid(frames, step, reading, insert=grid)
+            frames, step = _lay_on_grid(frames, step, reading, grid)
     except DataError as error:
         if grid:
             raise
@@ -393,9 +372,7 @@ def _seconds(step: str) -> float:
     return float((start + 2 * offset - (start + offset)).total_seconds())
 
 
-def _lay_on_grid(
-    frames: Frames, step: str, reading: Reading, *, insert: bool
-) -> tuple[Frames, str]:
+def _lay_on_grid(frames: Frames, step: str, reading: Reading, insert: bool) -> tuple[Frames, str]:
     """Insert the rows that a grid lacks, or only say which; also the usual name of the step."""
     laid: Frames = {}
     missing: dict[str, pd.DatetimeIndex] = {}
@@ -420,8 +397,8 @@ def _lay_on_grid(
         longer = _propose_step(pd.DatetimeIndex(frames[most].index))
         keeps = f"{flag('frequency', step)} keeps the grid with gaps"
         averages = f"{flag('resample', longer)} averages rows into longer steps"
-        said = f"{count:,} of {total:,} rows on the grid of step {step} are missing"
-        said += f" (first at {first})"
+        said = f"{count:,} of {total:,} rows on the grid of step {step} are missing "
+        said += f"(first at {first})"
         if count >= MOST_INSERTED * total and not asked:
             raise reading.error(f"{said}, half of all or more: {averages}, {keeps}.")
         said += " and are gaps" if insert else ""
@@ -476,11 +453,9 @@ def _find_grid(
 def _propose_step(index: pd.DatetimeIndex) -> str:
     """A round step of which nearly all hold a row; of which most do, if that is much shorter."""
     nanos = index.as_unit("ns").asi8
-    usual, shares = np.median(np.diff(nanos)), {}
-    for step in ROUND_STEPS:
-        held = np.unique(nanos // round(_seconds(step) * 1e9))
-        shares[step] = len(held) / (held[-1] - held[0] + 1)
+    places = {step: np.unique(nanos // round(_seconds(step) * 1e9)) for step in ROUND_STEPS}
+    shares = {step: len(held) / (held[-1] - held[0] + 1) for step, held in places.items()}
     full = next((step for step, share in shares.items() if share > 0.95), ROUND_STEPS[-1])
-    if _seconds(full) * 1e9 > LONGEST * usual:
+    if _seconds(full) * 1e9 > LONGEST * np.median(np.diff(nanos)):
         full = next((step for step, share in shares.items() if share > MOST_INSERTED), full)
     return {"30D": "MS", "7D": "W"}.get(full, full)

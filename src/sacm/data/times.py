@@ -32,6 +32,7 @@ from sacm.data.columns import (
 )
 from sacm.errors import ArgumentError, DataError
 
+Names = Sequence[str]
 MONTH_WORDS = words_of(
     "jan feb mar apr may jun jul aug sep oct nov dec january february march april may june july "
     "august september october november december januar februar märz april mai juni juli august "
@@ -216,12 +217,7 @@ def _number_times(
 
 
 def find_times(
-    frame: pd.DataFrame,
-    reading: Reading,
-    *,
-    time: Sequence[str] = (),
-    skip: Sequence[str] = (),
-    ids: Sequence[str] = (),
+    frame: pd.DataFrame, reading: Reading, time: Names, skip: Names, ids: Names
 ) -> tuple[Times | None, list[str]]:
     """The times of a table, and other columns that hold times too."""
     pool = list(time) or [name for name in frame.columns if name not in (*skip, *ids)]
@@ -257,15 +253,7 @@ def find_times(
     return _place_in_zone(best, reading), others
 
 
-def has_dated_index(frame: pd.DataFrame) -> bool:
-    """Whether the index of a frame holds dates, perhaps as text."""
-    index = frame.index
-    if index.inferred_type == "string" and not any(map(TIME_NAME.search, frame.columns)):
-        return len(read_column(pd.Series(index, name="index"), named=False)) == 1
-    return isinstance(index, pd.PeriodIndex | pd.DatetimeIndex)
-
-
-def _from_parts(frame: pd.DataFrame, pool: Sequence[str]) -> Times | None:
+def _from_parts(frame: pd.DataFrame, pool: Names) -> Times | None:
     """Year with month, quarter or day of the year, perhaps day, hour and minute, in columns."""
     names = {part_of(name): name for name in reversed(pool)}
     for name in pool:  # Q1 or M01 in a column "period"
@@ -298,13 +286,13 @@ def _from_parts(frame: pd.DataFrame, pool: Sequence[str]) -> Times | None:
 
 
 def _add_clock(
-    frame: pd.DataFrame, name: str, asked: list[str], pool: Sequence[str], readings: list[Times]
+    frame: pd.DataFrame, name: str, asked: list[str], pool: Names, readings: list[Times]
 ) -> list[Times]:
     """Dates with the clocks (13:30), hours (0 to 24) or HHMM of the next or an `hour` column."""
     dated = [r for r in readings if r.stamps.tz is None and r.stamps.equals(r.stamps.normalize())]
     if not dated or max(each.stamps.nunique() for each in dated) == len(frame):
         return readings
-    following = frame.columns[frame.columns.get_loc(name) + 1 :][:1]
+    following = list(frame.columns)[list(frame.columns).index(name) + 1 :][:1]
     for other in asked or [n for n in pool if n in following or part_of(n) == "hour"]:
         text, sure = plain_text(frame[other]), bool(asked) or part_of(other) == "hour"
         sure |= bool(re.search("time|zeit|hhmm|clock|uhr", other.lower()))
@@ -362,7 +350,7 @@ def _unread_error(column: pd.Series, reading: Reading) -> DataError:
     )
 
 
-def counts(frame: pd.DataFrame, name: str, ids: Sequence[str], *, evenly: bool = False) -> bool:
+def counts(frame: pd.DataFrame, name: str, ids: Names, *, evenly: bool = False) -> bool:
     """Whether a column rises within each series, and so gives the order of rows at least.
 
     `evenly` asks for equal steps and for the name of a counter or of a time.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sacm.data.cases import Arrays, check_file
+from sacm.data.cases import Arrays, read_bytes
 from sacm.data.datasets import AnomalyData, TelemetrySegment
 from sacm.errors import DataError
 from sacm.types import TaskName
@@ -172,9 +173,9 @@ def read_telemanom(folder: Path, dataset: AnomalySet) -> Arrays:
 
 def read_npy(path: Path) -> np.ndarray:
     """A plain array of numbers."""
-    check_file(path)
+    content = io.BytesIO(read_bytes(path))
     try:
-        array = np.load(path, allow_pickle=False)
+        array = np.load(content, allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
         raise DataError(f"{path} is not a readable NumPy file of numbers.") from error
     if array.dtype.kind not in "fiub" or array.ndim > 2:

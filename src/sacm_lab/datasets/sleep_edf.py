@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sacm.data.cases import Arrays, check_file
+from sacm.data.cases import Arrays, read_bytes
 from sacm.errors import DataError
 from sacm_lab.datasets.public import first_folder
 
@@ -155,8 +155,7 @@ class Recording:
 
 def read_edf(path: Path) -> Recording:
     """An EDF or EDF+ file."""
-    check_file(path)
-    content = path.read_bytes()
+    content = read_bytes(path)
     try:
         count = int(content[252:256])
         records, seconds = int(content[236:244]), float(content[244:252])
