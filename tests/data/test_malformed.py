@@ -105,13 +105,19 @@ FORECASTING = {
         lambda folder: pd.DataFrame({"date": dates()}),
         "no column of values",
     ),
-    "damaged gzip": (binary(gzip.compress(b"a,b\n1,2\n")[:-9], "x.csv.gz"), "not a readable gzip file"),
+    "damaged gzip": (
+        binary(gzip.compress(b"a,b\n1,2\n")[:-9], "x.csv.gz"),
+        "not a readable gzip file",
+    ),
     "damaged parquet": (binary(b"PAR1 not really", "x.parquet"), "not a readable Parquet file"),
     "a picture called csv": (binary(b"\x89PNG\r\n\0\0\0\rIHDR", "x.csv"), "not a text file"),
     "damaged npy": (binary(b"\x93NUMPY\x01\x00", "x.npy"), "not a readable NumPy file"),
-    "objects in an array": (lambda folder: np.array(["a", 1], dtype=object), "not numbers"),
+    "objects in an array": (lambda folder: np.array(["a", 1], dtype=object), "must hold numbers"),
     "too many dimensions": (lambda folder: np.zeros((2, 3, 4)), r"\[T\] or \[T, C\], got"),
-    "an archive of many": (saved(one=np.zeros(3), two=np.zeros(3)), "holds 2 arrays, one, two: --sheet one"),
+    "an archive of many": (
+        saved(one=np.zeros(3), two=np.zeros(3)),
+        "holds 2 arrays, one, two: --sheet one",
+    ),
     "not data at all": (lambda folder: object(), "pass a file, an array or a data frame"),
 }
 

@@ -73,9 +73,8 @@ def classification_data(
     if subjects is not None:
         arrays["subject_train"] = np.asarray(subjects)
         if len(subjects) != len(arrays["y_train"]):
-            raise DataError(
-                f"{label}: {len(subjects)} subjects for {len(arrays['y_train'])} cases."
-            )
+            count = len(arrays["y_train"])
+            raise DataError(f"{label}: {len(subjects)} subjects for {count} cases.")
     return from_padded(arrays, label)
 
 
@@ -261,8 +260,6 @@ def parse_ts(content: bytes, where: str) -> Cases:
         raise DataError(f"{where} has no cases after @data.")
     for number, row in enumerate(rows, 1):
         if len(row) < 2:
-            raise DataError(
-                f"{where}: case {number} has no class label: the file may be cut off there."
-            )
+            raise DataError(f"{where}: case {number} has no class label: the file may be cut off.")
     values = [[channel.split(",") for channel in row[:-1]] for row in rows]
     return as_cases(values, [row[-1].strip() for row in rows], where, "given")

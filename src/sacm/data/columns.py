@@ -111,10 +111,9 @@ class Reading:
         return DataError(f"{self.where}: {sentence}")
 
 
-def flag(name: str, value: object = "") -> str:
+def flag(name: str, value: object) -> str:
     """An option as it is written on the command line: `--ignore 'a b'`."""
-    option = "--time-column" if name == "time" else f"--{name.replace('_', '-')}"
-    return f"{option} {shlex.quote(str(value))}" if value != "" else option
+    return f"--{name} {shlex.quote(str(value))}"
 
 
 def some(names: Iterable[object], most: int = MOST_NAMES) -> str:
@@ -292,11 +291,9 @@ def read_channels(
                 continue
             reason = "looks like labels"
         if values is None and (name in asked or name == options.label):
-            word = frame[name].dropna().iloc[0]
-            raise reading.error(
-                f"column {name!r} holds words such as {word!r}, no numbers: labels are 0 and 1, "
-                f"and {flag('category', name)} makes inputs of 0 and 1 of it."
-            )
+            said = f"holds words such as {frame[name].dropna().iloc[0]!r}, no numbers"
+            helps = f"labels are 0 and 1, {flag('category', name)} makes inputs of 0 and 1 of it"
+            raise reading.error(f"column {name!r} {said}: {helps}.")
         if reason is not None or values is None:
             left_out.setdefault(str(reason), []).append(name)
             continue
@@ -304,10 +301,8 @@ def read_channels(
         if name not in asked:
             _check_channel(name, values, stamps, reading)
     if options.label != channels.label and plain_name(channels.label) not in ("label", "labels"):
-        reading.note(
-            f"Column {channels.label!r} was taken as labels, not as a channel: --label names "
-            "another column, --columns takes it as a channel."
-        )
+        said = "was taken as labels: --label names another column, --columns takes it as a channel"
+        reading.note(f"Column {channels.label!r} {said}.")
     for name in category:
         _add_category(frame[name], channels, asked, reading)
     if columns is not None:  # in the order in which they were asked for
@@ -343,42 +338,38 @@ def _check_channel(name: str, values: np.ndarray, stamps: Stamps, reading: Readi
     restarts = values[1:][np.diff(values) != 1]  # where a counter begins anew
     few = len(values) > 11 and 0 < len(restarts) < (1 - RESTARTS) * len(values)
     if stamps is None and part_of(name) is None and few and len(np.unique(restarts)) == 1:
-        raise reading.error(
-            f"column {name!r} counts rows and begins anew: leave it out with "
-            f"{flag('ignore', name)}, or take it as a channel with --columns."
-        )
+        said = f"leave it out with {flag('ignore', name)}, or take it with --columns"
+        raise reading.error(f"column {name!r} counts rows and begins anew: {said}.")
     measured = values[~np.isnan(values)]
     for code in {measured.min(), measured.max()} & set(GAP_CODES):
         count, others = int((measured == code).sum()), measured[measured != code]
         if count > 1 and len(others) and abs(code) > FAR_AWAY * np.abs(others).max():
-            reading.note(
-                f"Column {name!r} is {code:g} in {count:,} rows, far from its other values: "
-                f"{flag('na', f'{code:g}')} makes them gaps."
-            )
+            said = f"is {code:g} in {count:,} rows, far from its other values"
+            reading.note(f"Column {name!r} {said}: {flag('na', f'{code:g}')} makes them gaps.")
 
 
 def _add_category(column: pd.Series, channels: Channels, asked: Names, reading: Reading) -> None:
     """Channels of 0 and 1 for the words of a column; those asked for, if a trained model asks."""
     name, words = str(column.name), plain_text(column)
-    kinds = sorted(set(words) - {""})
+    kinds = [f"{name}={kind}" for kind in sorted(set(words) - {""})]
     if len(kinds) > MOST_CLASSES:
         said = f"has {len(kinds)} different words, more than the {MOST_CLASSES} of a category"
         raise reading.error(f"column {name!r} {said}: {flag('ignore', name)} leaves it out.")
-    trained = [each for each in asked if "=" in each and each.partition("=")[0] == name]
-    for each in trained or [f"{name}={kind}" for kind in kinds]:
-        values = (words == each.partition("=")[2]).to_numpy(np.float64)
+    trained = [each for each in asked if each.startswith(f"{name}=")]
+    for each in trained or kinds:
+        values = (name + "=" + words == each).to_numpy(np.float64)
         channels.values[each] = np.where(words == "", np.nan, values)
         channels.categories.append(each)
 
 
 def find_series(
     frame: pd.DataFrame, ids: Names, stamps: Stamps, skip: Names, reading: Reading
-) -> tuple[Names, pd.Series | None, list[tuple[str, np.ndarray]]]:
+) -> tuple[list[str], pd.Series | None, list[tuple[str, np.ndarray]]]:
     """Columns that tell series apart, as one of names; name and rows of every series in order."""
     if not ids and stamps is not None:
         ids = _find_ids(frame, stamps, skip, reading)
     if not ids:
-        return (), None, [("", np.arange(len(frame)))]
+        return [], None, [("", np.arange(len(frame)))]
     for name in ids:
         if frame[name].isna().any():
             raise reading.error(f"row {int(frame[name].isna().argmax()) + 1} has no {name}.")
@@ -388,7 +379,7 @@ def find_series(
     codes, keys = pd.factorize(column)
     borders = np.cumsum(np.bincount(codes, minlength=len(keys)))[:-1]
     rows = np.split(np.argsort(codes, kind="stable"), borders)
-    return ids, column.rename("/".join(ids)), list(zip(map(str, keys), rows, strict=True))
+    return list(ids), column.rename("/".join(ids)), list(zip(map(str, keys), rows, strict=True))
 
 
 def _find_ids(
@@ -417,10 +408,9 @@ def _find_ids(
         return []
     chosen = " + ".join(able[0])
     if len(able) > 1:
-        raise reading.error(
-            f"times repeat and several columns can tell series apart "
-            f"({some(map(' + '.join, able))}): {flag('id', ','.join(able[0]))} names one of them."
-        )
+        said = f"several columns can tell series apart ({some(map(' + '.join, able))})"
+        helps = f"{flag('id', ','.join(able[0]))} names one of them"
+        raise reading.error(f"times repeat and {said}: {helps}.")
     said = "was taken to tell series apart: --id names another, --ignore leaves it out"
     reading.note(f"Column {chosen!r} {said}.")
     return able[0]

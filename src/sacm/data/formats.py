@@ -91,8 +91,8 @@ def load_source(
     except ImportError as error:
         raise DataError(f"{path} needs another library: {error}") from error
     except Exception as error:  # each library has its own errors for damaged files
-        kind = next((KINDS[start] for start in KINDS if content.startswith(start)), path.suffix)
-        raise DataError(f"{path} is not a readable {kind} file: it may be damaged.") from error
+        seems = next((KINDS[start] for start in KINDS if content.startswith(start)), path.suffix)
+        raise DataError(f"{path} is not a readable {seems} file: it may be damaged.") from error
     if isinstance(loaded, str):
         loaded = _read_text(loaded, reading)
     notes = tuple(reading.notes)
@@ -117,9 +117,8 @@ def _from_object(source: Any, where: str) -> tuple[np.ndarray | pd.DataFrame, Ki
     try:
         return np.asarray(source, dtype=np.float64), "array"
     except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{where} is a {type(source).__name__}: pass a file, an array or a data frame."
-        ) from error
+        said = f"is a {type(source).__name__}: pass a file, an array or a data frame"
+        raise DataError(f"{where} {said}.") from error
 
 
 def _unpack(content: bytes, suffix: str, reading: Reading) -> Any:
@@ -127,11 +126,8 @@ def _unpack(content: bytes, suffix: str, reading: Reading) -> Any:
     sheet, excel = reading.options.sheet, suffix.startswith(".xls") or content.startswith(OLD_EXCEL)
     if suffix in (".npy", ".npz"):
         arrays: Any = np.load(io.BytesIO(content), allow_pickle=False)
-        return (
-            arrays
-            if suffix == ".npy"
-            else arrays[_choose(arrays.files, "arrays", sheet or "values")]
-        )
+        names = [] if suffix == ".npy" else arrays.files
+        return arrays[_choose(names, "arrays", sheet or "values")] if names else arrays
     if content[:2] == b"\x1f\x8b":
         content = gzip.decompress(content)
     elif content[:4] == b"PK\x03\x04" and not excel:
@@ -428,11 +424,8 @@ def turn_wide(
     if not dated and (not numbered or any(is_value(str(cell)) for cell in first[:50])):
         return frame, ids, []
     if numbered and not ids and frame[names[-1]].notna().mean() > 0.5:
-        raise reading.error(
-            f"column {names[0]!r} names every row and the others are numbered: "
-            f"{flag('id', names[0])} if a row is a series, {flag('ignore', names[0])} if a column "
-            "is one."
-        )
+        helps = f"{flag('id', names[0])} if a row is a series, {flag('ignore', names[0])} if not"
+        raise reading.error(f"column {names[0]!r} names rows, the others are numbered: {helps}.")
     labels = [name for name in names if not is_value(name) and name not in dated]
     labels = labels if dated else names[:1]
     odd = [name for name in names if name not in (*labels, *dated)] if dated else []

@@ -144,9 +144,15 @@ def load(
         >>> load("Synth-12@0.1").values.shape
         (33600, 1)
     """
-    if is_synthetic(name):
-        return split_anew(_generate(name), ratios)
     whole, _, segment = name.partition("@")
+    if is_synthetic(name):
+        try:
+            level = float(segment or 0.5)
+            generated = plant() if whole.lower() == PLANT.lower() else synth12(level)
+        except ValueError as error:
+            said = f"The noise level in {name!r} must be a number of at least 0."
+            raise ArgumentError(said) from error
+        return split_anew(generated, ratios)
     if segment:
         data = load(whole, folder=folder, download=download, progress=progress)
         if not isinstance(data, AnomalyData):
@@ -159,17 +165,6 @@ def is_synthetic(name: str) -> bool:
     """Whether `name` is that of the plant, or of Synth-12 with or without a noise level."""
     letters = registry.letters_and_digits
     return name.lower() == PLANT.lower() or letters(name.partition("@")[0]) == letters(SYNTH12)
-
-
-def _generate(name: str) -> ForecastingData:
-    """The generated data set of a name."""
-    if name.lower() == PLANT.lower():
-        return plant()
-    try:
-        return synth12(float(name.partition("@")[2] or 0.5))
-    except ValueError as error:
-        said = f"The noise level in {name!r} must be a number of at least 0."
-        raise ArgumentError(said) from error
 
 
 def split_anew(data: AnyData, ratios: Ratios | None) -> AnyData:

@@ -71,11 +71,6 @@ class Table:
         """Number of rows that were inserted because the grid lacked them."""
         return int((self.order < 0).sum())
 
-    def take(self, columns: Sequence[int]) -> Table:
-        """Some of the channels."""
-        names = None if self.columns is None else tuple(self.columns[place] for place in columns)
-        return replace(self, values=self.values[:, list(columns)], columns=names)
-
 
 def read_table(
     source: Any,
@@ -249,11 +244,10 @@ def _from_array(loaded: Source, array: np.ndarray, reading: Reading) -> Table:
         if getattr(options, name):
             raise DataError(f"{where} is an array, whose columns have no names: {name} needs some.")
     check_frequency(options.frequency)
-    if array.dtype.kind not in "fiub":
-        raise DataError(f"{where}: the array holds {array.dtype}, not numbers.")
     values = array[:, None] if array.ndim == 1 else array
-    if values.ndim != 2 or 0 in values.shape:
-        raise DataError(f"{where}: the array must be [T] or [T, C], got {list(array.shape)}.")
+    if array.dtype.kind not in "fiub" or values.ndim != 2 or 0 in values.shape:
+        held = f"{array.dtype} {list(array.shape)}"
+        raise DataError(f"{where}: the array must hold numbers [T] or [T, C], got {held}.")
     values = values if values.dtype.kind == "f" else values.astype(np.float64)
     columns = [clean_numbers(column, place, reading) for place, column in enumerate(values.T)]
     values = np.stack(columns, axis=1)
@@ -432,7 +426,7 @@ def _find_grid(
     on_grid = index.isin(grid)
     if on_grid.all():
         return grid, index
-    usual = pd.Timedelta(np.median(gaps), index.unit)
+    usual = pd.Timedelta(float(np.median(gaps)), index.unit)
     near = min(ROUND_STEPS, key=lambda each: abs(np.log(_seconds(each) / usual.total_seconds())))
     size = pd.Timedelta(seconds=_seconds(near))
     if abs(size / usual - 1) < NEAR_STEP and not reading.options.frequency:

@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, timezone
 from typing import Any
 
 import numpy as np
@@ -149,21 +148,16 @@ def _text_times(text: pd.Series, columns: tuple[str, ...]) -> list[Times]:
     aware = parts["zone"].notna() | parts["offset"].notna()
     if parts["date"].isna().any() or clock is None or aware.nunique() > 1:
         return []
-    found, dates = [], parts["date"]
+    offsets = parts["offset"].fillna("+0000").where(aware, "")
+    mixed, ending = offsets.nunique() > 1, "%z" if aware.all() else ""
+    found, dates = [], parts["date"] + offsets
     for form in (*DATE_FORMS, WEEK_FORM):
-        if pd.to_datetime(dates[:1], format=form, errors="coerce").notna().all():
-            days = pd.DatetimeIndex(pd.to_datetime(dates, format=form, errors="coerce"))
+        options: dict[str, Any] = {"format": form + ending, "errors": "coerce", "utc": mixed}
+        if pd.to_datetime(dates[:1], **options).notna().all():
+            days = pd.DatetimeIndex(pd.to_datetime(dates, **options))
             if not days.hasnans:
-                found.append(Times(columns, days + clock, f"dates like {text.iloc[0]}", form))
-    if not aware.all():
-        return found
-    written = parts["offset"].fillna("+0000").str.replace(":", "")
-    offsets = pd.to_timedelta(written.str[:3] + ":" + written.str[3:] + ":00")
-    mixed = offsets.nunique() > 1
-    zone = UTC if mixed else timezone(offsets[0].to_pytimedelta())
-    for place, each in enumerate(found):
-        utc = (each.stamps - pd.TimedeltaIndex(offsets)).tz_localize("UTC")
-        found[place] = replace(each, stamps=utc.tz_convert(zone), mixed=mixed)
+                written = f"dates like {text.iloc[0]}"
+                found.append(Times(columns, days + clock, written, form, mixed=mixed))
     return found
 
 
@@ -205,11 +199,9 @@ def _number_times(
     low, high = EPOCH_SECONDS
     for unit, ticks in EPOCHS.items() if exact or (ordered and (named or first)) else ():
         if least >= low * ticks and most <= high * ticks:
-            said = f"{unit} since 1970"
-            if not whole:  # floats hold times to about a microsecond
-                numbers, unit = np.round(numbers * (10**6 / ticks)), "us"
-            stamps = pd.DatetimeIndex(numbers.astype(np.int64).astype(f"datetime64[{unit}]"))
-            return [Times(columns, stamps.as_unit("ns"), said)]
+            stamps = pd.DatetimeIndex(pd.to_datetime(numbers, unit=unit)).as_unit("ns")
+            stamps = stamps if whole else stamps.round("us")  # as exact as such floats are
+            return [Times(columns, stamps, f"{unit} since 1970")]
     if named and ordered and SPREADSHEET_DAYS[0] < least and most < SPREADSHEET_DAYS[1]:
         days = pd.to_datetime(numbers.astype(np.float64) - UNIX_DAY, unit="D")
         return [Times(columns, pd.DatetimeIndex(days).round("s"), "days since 1899-12-30")]
@@ -319,8 +311,8 @@ def _choose(readings: list[Times], name: str, reading: Reading) -> Times:
         orders = [FIRST_FIELD[str(each.form)[:2]] for each in (best, second)]
         raise reading.error(
             f"the dates in column {name!r} can be read in two ways (row {row + 1} is "
-            f"{best.stamps[row]} or {second.stamps[row]}): {flag('date_order', orders[0])} or "
-            f"{flag('date_order', orders[1])} decides."
+            f"{best.stamps[row]} or {second.stamps[row]}): --date-order {orders[0]} or "
+            f"--date-order {orders[1]} decides."
         )
     return best
 
