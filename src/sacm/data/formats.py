@@ -258,11 +258,14 @@ def _read_text(text: str, reading: Reading) -> pd.DataFrame:
     empty, again = np.ones(len(frame), dtype=bool), np.ones(len(frame), dtype=bool)
     for name, column in columns.items():
         empty &= column.isna().to_numpy()
-        again &= (column == name).to_numpy(bool, na_value=False)
+        if again.any():
+            again &= (column == name).to_numpy(bool, na_value=False)
     for marked, what in ((empty, "Empty rows"), (again, "Repeated headers")):
         if marked.any():
             reading.note(f"{what} were left out: {int(marked.sum()):,}.")
-    frame = pd.DataFrame(columns)[~(empty | again)].reset_index(drop=True)
+    frame = pd.DataFrame(columns)
+    frame = frame[~(empty | again)] if (empty | again).any() else frame
+    frame = frame.reset_index(drop=True)
     for name in names:
         numbers = pd.to_numeric(frame[name], errors="coerce")
         leading = frame[name].str.contains(kept, regex=True, na=False).any()

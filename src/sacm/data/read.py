@@ -244,10 +244,11 @@ def _from_array(loaded: Source, array: np.ndarray, reading: Reading) -> Table:
         if getattr(options, name):
             raise DataError(f"{where} is an array, whose columns have no names: {name} needs some.")
     check_frequency(options.frequency)
+    if array.dtype.kind not in "fiub":
+        raise DataError(f"{where}: the array holds {array.dtype}, not numbers.")
     values = array[:, None] if array.ndim == 1 else array
-    if array.dtype.kind not in "fiub" or values.ndim != 2 or 0 in values.shape:
-        held = f"{array.dtype} {list(array.shape)}"
-        raise DataError(f"{where}: the array must hold numbers [T] or [T, C], got {held}.")
+    if values.ndim != 2 or 0 in values.shape:
+        raise DataError(f"{where}: the array must be [T] or [T, C], got {list(array.shape)}.")
     values = values if values.dtype.kind == "f" else values.astype(np.float64)
     columns = [clean_numbers(column, place, reading) for place, column in enumerate(values.T)]
     values = np.stack(columns, axis=1)

@@ -48,7 +48,7 @@ EXACT_NAME = re.compile(rf"(?:{TIME_WORDS})+s?|ds|ts|when|utc", re.IGNORECASE)
 # Forms of whole numbers by their count of digits, and of counts since 1970.
 DIGIT_FORMS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M"}
 DIGIT_FORMS[14] = "%Y%m%d%H%M%S"
-EPOCHS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+EPOCHS: dict[Any, int] = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 EPOCH_SECONDS = (10**8, 4_102_444_800)  # March 1973 to 2100; smaller numbers count something
 SPREADSHEET_DAYS = (20_000, 80_000)  # since 1899-12-30
 UNIX_DAY = 25_569  # 1970-01-01 in such days
