@@ -34,7 +34,7 @@ def backbones(task: _Task = None, as_json: AsJson = False) -> None:
         for name in (names(each) if task in (None, each) else ())
     ]
     if as_json:
-        show_json([asdict(network) for sizes in described for network in sizes])
+        show_json([{**asdict(paper), "small": asdict(small)} for paper, small in described])
         return
     rows = [
         (p.name, p.task, p.cost, f"{p.parameters:,}", f"{small.parameters:,}", p.dropout_sites)
