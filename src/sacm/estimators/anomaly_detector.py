@@ -26,9 +26,8 @@ class AnomalyDetector(OutlierMixin, Estimator):
 
     The signs are scikit-learn's: `predict` gives -1 for an alarm and +1 for other rows,
     `decision_function` is negative for alarms, `fit_predict(X)` is `fit(X).predict(X)`. `alarms`
-    gives a bool for every row, `anomaly_scores` what rows are judged by, higher is worse.
-
-    See `Estimator` for the attributes of a fitted one.
+    gives a bool for every row, `anomaly_scores` what rows are judged by, higher is worse. See
+    `Estimator` for the attributes of a fitted one.
 
     Example:
         >>> import numpy as np
@@ -57,8 +56,7 @@ class AnomalyDetector(OutlierMixin, Estimator):
         settings = self._settings("data", score=self.score_kind)
         rows = detect.read_telemetry(X, settings.reading())
         warn(rows.notes)
-        count = self.input_len or len(rows.values) // 10 or 1
-        test = rows.values[-count:]  # a run ends with a test
+        test = rows.values[-(self.input_len or len(rows.values) // 10 or 1) :]  # a run needs a test
         labels, columns = np.zeros(len(test), dtype=np.uint8), rows.columns or ()
         data = AnomalyData(rows.name, rows.values, test, labels, columns, notes=rows.notes)
         self._train(settings.model_copy(update={"data": rows.name}), data)

@@ -26,9 +26,8 @@ class Classifier(ClassifierMixin, Estimator):
     `X` is an array `[N, C, L]` or `[N, L]` (NaN after the end of shorter cases), a list of arrays
     `[C, L_i]`, or a frame with one case of one channel a row. A fifth of the training cases chooses
     the epoch; new cases are cut or padded to the longest training case. `strategy="labels"` finds
-    and repairs wrong labels.
-
-    See `Estimator` for the attributes of a fitted one; `classes_` are the labels as given, sorted.
+    and repairs wrong labels. See `Estimator` for the attributes of a fitted one; `classes_` are the
+    labels as given, sorted.
 
     Example:
         >>> import numpy as np

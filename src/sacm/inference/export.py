@@ -129,16 +129,16 @@ def answer_of(path: Path, to: str, inputs: dict[str, Tensor]) -> Array:
 def _write(module: RawUnits, inputs: dict[str, Tensor], path: Path, to: str) -> None:
     """Export for batches of any size."""
     batch = torch.export.Dim("batch", min=1, max=4096)
-    given, sizes = tuple(inputs.values()), {"dynamic_shapes": tuple({0: batch} for _ in inputs)}
+    given, sizes = tuple(inputs.values()), tuple({0: batch} for _ in inputs)
     # Exporters give advice to their developers, and name optional packages that are missing.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if to == "torch":
             with path.open("wb") as file:  # the name of a temporary file is no .pt2
-                torch.export.save(torch.export.export(module, given, **sizes), file)
+                torch.export.save(torch.export.export(module, given, dynamic_shapes=sizes), file)
             return
         named: Any = {"input_names": [*inputs], "output_names": [_OUTPUTS[str(module.task)]]}
-        named |= {"dynamo": True, "verbose": False, **sizes}
+        named |= {"dynamo": True, "verbose": False, "dynamic_shapes": sizes}
         program: Any = torch.onnx.export(module, given, **named)
         program.save(str(path), external_data=False)

@@ -404,7 +404,7 @@ def _run(
 
 def _note_repairs(start: _Start, columns: Sequence[str]) -> list[str]:
     """Say how many of the last values were repaired or missing, and in which channels."""
-    missing, touched = int(start.scaled.isnan().sum()), start.repaired.any(axis=(0, 1))
+    missing, touched = int(start.scaled.isnan().sum()), start.repaired.sum(axis=(0, 1))
     counts = {"are missing": missing, "look broken": int(start.repaired.sum()) - missing}
     what = " and ".join(f"{number:,} {kind}" for kind, number in counts.items() if number)
     names = _some([repr(name) for name, flagged in zip(columns, touched, strict=True) if flagged])

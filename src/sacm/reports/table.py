@@ -104,8 +104,8 @@ class Table:
         """One dictionary a row, for JSON; what is undefined is None."""
 
         def plain_value(value: Any) -> Any:
-            defined = None if is_undefined(value) else value
-            return defined.item() if hasattr(defined, "item") else defined  # of NumPy
+            defined: Any = None if is_undefined(value) else value
+            return getattr(defined, "item", lambda: defined)()  # of NumPy
 
         values = [map(plain_value, row) for row in self.rows]
         return [dict(zip(self.headings, row, strict=True)) for row in values]
