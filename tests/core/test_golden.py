@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sacm import RateMapper, SACMConfig, ScorerOutput, SpectralScorer
+from sacm import RateMapper, SACMConfig, SpectralScorer
+from sacm.core.scorer import ScorerOutput
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "fixtures/golden_method.json").read_text())
 STAGES = ("sfm", "threshold", "mask", "reconstruction", "channel_scores", "scores")

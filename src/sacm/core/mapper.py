@@ -103,4 +103,5 @@ class GlobalExtremes(torch.autograd.Function):
         grads = torch.stack([grad_low, grad_high])
         dist.all_reduce(grads)
         low, high = grads / ties
-        return is_low * low + is_high * high
+        gradient: Tensor = is_low * low + is_high * high
+        return gradient

@@ -228,7 +228,7 @@ def handle_attention(
 ) -> Any:
     """Stand in for `scaled_dot_product_attention`: computes the weights, so that they can drop."""
     site = stand_in.next_site("attention") if dropout_p > 0 else None
-    options = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
+    options: dict[str, Any] = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
     if site is None:
         return func(query, key, value, attn_mask, dropout_p, **options)
     if attn_mask is not None and attn_mask.dtype == torch.bool:

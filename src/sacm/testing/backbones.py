@@ -115,9 +115,8 @@ def outputs_have_their_shapes(case: BackboneCase) -> None:
         model = make(case, length=length, horizon=horizon, channels=channels, classes=4)
         x = windows(batch, length=length, channels=channels)
         outputs = evaluate_network(model, x)
-        shapes: dict[str, tuple[int, ...]] = {"classification": (batch, 4)}
-        shapes |= {"forecasting": (batch, horizon, channels), "anomaly": (batch, length)}
-        shape, expected = tuple(outputs[-1].shape), shapes[case.task]  # scores come last
+        own = {"forecasting": (horizon, channels), "classification": (4,), "anomaly": (length,)}
+        shape, expected = tuple(outputs[-1].shape), (batch, *own[case.task])  # scores come last
         require(shape == expected, f"the output is {shape} instead of {expected}")
         fit = are_finite(outputs) and all(len(output) == batch for output in outputs)
         require(fit, f"outputs must be finite and have one row a window, for {list(x.shape)}")
