@@ -69,7 +69,7 @@ WRONG = [
     ("evaluate weightless", "is not finished"),
     ("predict unscaled", "scaler.json is damaged"),
     ("predict {forecasting} --data missing.csv", "There is no file missing.csv"),
-    ("predict {forecasting} --data {cases}", "name one 'values'"),
+    ("predict {forecasting} --data {cases}", "holds 6 arrays"),
     ("predict {forecasting} --data few.csv", "has 5 rows but a forecast starts from the last 12"),
     ("predict {forecasting} --data renamed.csv", "load, heat were trained on"),
     ("predict {forecasting} --out next.xlsx", "written to .csv, .parquet"),
