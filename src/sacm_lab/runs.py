@@ -106,7 +106,7 @@ def _settings(folder: Path) -> dict[str, Any]:
 def _outcome(folder: Path) -> dict[str, Any]:
     environment = folder / "environment.json"
     made = read_json(environment) if environment.exists() else {}
-    commit = (made.get("git") or "")[:7] + ("*" if made.get("git_changed") else "")
+    commit = (made.get("git") or "")[:8]
     run = Run(folder)
     validation = [value for name, value in run.metrics.items() if name.startswith("best_val_")]
     values = {

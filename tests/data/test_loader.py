@@ -61,22 +61,9 @@ def test_a_broken_off_pass_does_not_shift_the_next(windows):
     assert flat(batches) == windows.starts.tolist()
 
 
-def test_processes_together_see_the_global_batches(windows):
-    whole = positions(WindowBatches(windows, 32, shuffle=True, drop_last=True, seed=1))
-    parts = [
-        positions(
-            WindowBatches(windows, 16, shuffle=True, drop_last=True, seed=1, rank=rank, processes=2)
-        )
-        for rank in range(2)
-    ]
-    assert [a + b for a, b in zip(*parts, strict=True)] == whole
-
-
 def test_bad_arguments(windows):
     with pytest.raises(ArgumentError, match="batch_size"):
         WindowBatches(windows, 0)
-    with pytest.raises(ArgumentError, match="drop_last=True"):
-        WindowBatches(windows, 4, rank=0, processes=2)
 
 
 # Lightning itself trips over a deprecation of the newest torch.

@@ -1,12 +1,9 @@
 """Forecasts without gradients: seasonal naive, exponential smoothing, Theta, linear regression.
 
-All of them are networks over windows `[B, L, C]` like any other, so that runs, intervals, export
-and pages work with them. Exponential smoothing and Theta begin anew in every window, for every
-channel by itself. `MeanForecaster` is the weighted mean of several networks, each of which sees
-the last rows that it was built for.
-
-References: Hyndman et al., "A state space framework for automatic forecasting using exponential
-smoothing methods", 2002; Hyndman and Billah, "Unmasking the Theta method", 2003.
+They are networks over windows `[B, L, C]` like any other. Smoothing begins anew in every window,
+for every channel by itself. References: Hyndman et al., "A state space framework for automatic
+forecasting using exponential smoothing methods", 2002; Hyndman and Billah, "Unmasking the Theta
+method", 2003.
 """
 
 from __future__ import annotations
@@ -66,8 +63,7 @@ class StatisticalForecaster(ForecastNetwork):
     def normalize(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Windows `[B C, L]` that end with 0 and deviate by 1, and what restores them.
 
-        These are the height `[B C, 1]` of their last value over zero, in their deviations; last
-        value and deviation `[B, C, 1]`.
+        Heights `[B C, 1]` of their last values over zero; last values, deviations `[B, C, 1]`.
         """
         values = x.transpose(1, 2)  # [B, C, L]
         level = values[..., -1:]
@@ -124,8 +120,7 @@ class LinearForecaster(StatisticalForecaster):
 def solve_ridge(inputs: Tensor, targets: Tensor, counts: Tensor, penalty: float) -> Tensor:
     """Coefficients `[L, H]` of ridge regression from `[N, L]` to `[N, H]`.
 
-    The penalty is a share of the mean square of an input of size 1. Targets that count less than 1
-    are filled up with what the regression says, in a few rounds that begin with 0.
+    Targets that count less than 1 are filled up with what the regression says, in a few rounds.
     """
     count, size = inputs.shape
     identity = torch.eye(size, dtype=inputs.dtype, device=inputs.device)
@@ -252,30 +247,18 @@ class FittedSmoothing(SmoothingForecaster):
     """Exponential smoothing whose constants are fitted, for each kind of trend and season."""
 
     def first_forms(self) -> Tensor:
-        kinds = _kinds(self.all_forms())
-        return self.all_forms()[:, [int((kinds == kind).int().argmax()) for kind in kinds.unique()]]
+        return self.all_forms()[:, : 9 if self.season > 1 else 3]
 
     def fit(self, x: Tensor) -> None:
-        """Find the constants that fit the last of the windows `[N, L, C]` best."""
-        windows, heights, _, _ = self.normalize(x[-1:])
-        forms = self.all_forms()
-        kinds, random = _kinds(forms), torch.Generator().manual_seed(0)
-        parts = zip(windows.split(_AT_ONCE // 8), heights.split(_AT_ONCE // 8), strict=True)
-        self.forms = torch.cat([self._search(*part, forms, kinds, random) for part in parts], dim=1)
+        """Find the constants that fit the last of the windows `[N, L, C]` best.
 
-    def _search(
-        self,
-        windows: Tensor,
-        heights: Tensor,
-        forms: Tensor,
-        kinds: Tensor,
-        random: torch.Generator,
-    ) -> Tensor:
-        """The best form of each kind `[5, C, kinds]`: of all, then of ever closer neighbours."""
-        forms = forms.to(windows.device)
+        The best forms of each kind are changed at random, by less and less.
+        """
+        windows, heights, _, _ = self.normalize(x[-1:])
+        forms, random = self.all_forms().to(x.device), torch.Generator().manual_seed(0)
+        kinds = 3 * ((forms[2] > 0).int() + (forms[2] == 1).int()) + forms[4]
         criterion = self._smooth(windows, heights, forms[:, None])[1]
-        same = (kinds == kinds.unique()[:, None]).to(windows.device)  # [kinds, K]
-        of_kind = torch.where(same, criterion[:, None], math.inf)  # [C, kinds, K]
+        of_kind = torch.where(kinds == kinds.unique()[:, None], criterion[:, None], math.inf)
         best = forms[:, of_kind.topk(_BEST, largest=False).indices]  # [5, C, kinds, best]
         for width in _WIDTHS:
             near = best.repeat(1, 1, 1, _NEAR)
@@ -285,12 +268,7 @@ class FittedSmoothing(SmoothingForecaster):
             criterion = self._smooth(windows, heights, tried.flatten(2))[1]
             places = criterion.unflatten(1, tried.shape[2:]).topk(_BEST, largest=False).indices
             best = tried.gather(-1, places.expand(len(tried), *places.shape))
-        return best[..., 0]
-
-
-def _kinds(forms: Tensor) -> Tensor:
-    """Numbers `[K]` of the kinds of trend and season of forms `[5, K]`."""
-    return 3 * ((forms[2] > 0).int() + (forms[2] == 1).int()) + forms[4]
+        self.forms = best[..., 0]
 
 
 class ThetaForecaster(SmoothingForecaster):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -186,12 +185,8 @@ def numbers(text: str | None, option: str, *, shares: bool = False) -> tuple[Any
 
 def make_hardware(
     accelerator: Annotated[str, _HardwareOption(help="cpu, gpu, mps or auto.")] = "auto",
-    devices: Annotated[int, _HardwareOption(help="Number of devices.", min=1)] = 1,
-    logger: Annotated[list[str] | None, _HardwareOption(help="tensorboard or mlflow.")] = None,
 ) -> Any:
     """Where to train; whether it is there, training says."""
     from sacm.training import Hardware
 
-    if devices > (os.cpu_count() or 1):
-        raise ArgumentError(f"--devices {devices}: this machine has {os.cpu_count()} cores.")
-    return Hardware(accelerator, devices, loggers=tuple(logger or ()))
+    return Hardware(accelerator)

@@ -6,7 +6,6 @@ Results go to standard output, everything else to standard error.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,6 @@ from sacm.settings import RunSettings
 
 DIGITS = "%.7g"  # what float32 holds
 _RELATIVE = {"mase": "MASE", "smape": "sMAPE", "wape": "WAPE"}
-
-
-def is_main_process() -> bool:
-    """True in the process that prints; of several that share a run, the first does."""
-    return os.environ.get("LOCAL_RANK", "0") == "0"
 
 
 def note(text: str) -> None:
@@ -42,8 +36,7 @@ def read_data(settings: RunSettings, runs: Path) -> Any:
 
     check_writable(runs)
     data = resolve(settings.data, task=settings.task, reading=settings.reading())
-    if is_main_process():
-        show_reading(data, settings)
+    show_reading(data, settings)
     return data
 
 

@@ -56,10 +56,8 @@ def train(
     settings = make_settings(**let_compete(asked))
     data, task = output.read_data(settings, runs), get_task(settings.task)
     data = task.divide(task.resolve(settings, data), data)
-    quality = inspect_quality(data, settings) if output.is_main_process() else None
+    quality = inspect_quality(data, settings)
     run = training.train(settings, folder=runs, hardware=hardware, data=data)
-    if not output.is_main_process():
-        return
     if quality is not None:
         write_json(run.folder / "quality.json", quality)
     metrics = run.metrics
@@ -125,7 +123,7 @@ def compare(
     names = _strategies(strategies or f"raw,{default}", settings)
     numbers = options.numbers(seeds, "--seeds")
     comparison, _ = run_comparison(settings, names, numbers, runs, hardware, out, quiet=as_json)
-    if as_json and output.is_main_process():
+    if as_json:
         output.show_json({**comparison.to_dict(), "report": out and str(out)})
 
 
@@ -164,12 +162,12 @@ def run_comparison(
         settings, strategies, seeds, folder=runs, hardware=hardware, data=data, on_start=announce
     )
     # Results are printed first: a report that cannot be written must not keep them back.
-    if output.is_main_process() and not quiet:
+    if not quiet:
         compare.result_table(comparison).print()
         compare.cost_table(comparison).print()
         typer.echo("\n".join(compare.headline(comparison)))
         note(compare.LEGEND + (compare.ANOMALY_LEGEND if settings.task == "anomaly" else ""))
-    if output.is_main_process() and out is not None:
+    if out is not None:
         write_text(out, compare.comparison_page(comparison))
         typer.echo(f"report: {out}", err=quiet)
     return comparison, data

@@ -192,8 +192,7 @@ class WindowBatches(Generic[Batch]):
     """Iterates over `windows`; each pass is the next epoch.
 
     Two loaders with the same seed give the same batches in every epoch whatever else happens in the
-    process, and `set_epoch(e)` continues with epoch `e`. With several processes each takes its own
-    part of every global batch.
+    process, and `set_epoch(e)` continues with epoch `e`.
 
     Example:
         >>> from sacm.data import forecasting_data, forecasting_windows
@@ -212,25 +211,17 @@ class WindowBatches(Generic[Batch]):
         shuffle: bool = False,
         drop_last: bool = False,
         seed: int = 0,
-        rank: int = 0,
-        processes: int = 1,
     ) -> None:
         if batch_size < 1:
             raise ArgumentError(f"batch_size must be at least 1, got {batch_size}.")
-        if processes > 1 and not drop_last:
-            raise ArgumentError(
-                "Several processes need drop_last=True, so that all make the same number of steps; "
-                "evaluate in a single process."
-            )
         self.windows: Windows[Batch] = windows
         self.batch_size = batch_size
         self.shuffle, self.drop_last, self.seed = shuffle, drop_last, seed
-        self.rank, self.processes = rank, processes
         self.set_epoch(0)
 
     def __len__(self) -> int:
         """Batches in an epoch."""
-        whole, rest = divmod(len(self.windows), self.batch_size * self.processes)
+        whole, rest = divmod(len(self.windows), self.batch_size)
         return whole + (rest > 0 and not self.drop_last)
 
     def set_epoch(self, epoch: int) -> None:
@@ -253,5 +244,5 @@ class WindowBatches(Generic[Batch]):
         self.epoch += 1
         size = self.batch_size
         for number in range(len(self)):
-            start = (number * self.processes + self.rank) * size
+            start = number * size
             yield self.windows.batch(order[start : start + size])

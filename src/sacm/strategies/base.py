@@ -41,7 +41,6 @@ class TrainingContext:
     # The training batches of an epoch in an order of their own, by a number from 1 on and the
     # epoch: for strategies that train further networks.
     batches: Callable[[int, int], Iterator[Any]] | None = None
-    processes: int = 1  # that train together
 
 
 class Strategy:

@@ -9,9 +9,11 @@ by their validation errors.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +44,7 @@ from sacm.training.preparation import cut_windows, prepare_data
 from sacm.training.progress import say
 from sacm.training.trainer import Training
 
-MEMBERS = "members"  # in the overrides of a run: the candidates that it is the mean of
-_SHARE = 0.75  # of the time limit for candidates; the rest is for preparing and testing
+_SHARE = 0.68  # of the time limit for candidates; the rest is for preparing and testing
 _FIRST_ROUND = 0.3  # of the time left for networks, divided among them, before one goes on
 _LEAD = 0.98  # of the error on rows as they came, which another strategy must reach
 _LARGE = 0.25  # of the time limit must be left for a network of the paper's size to begin
@@ -62,15 +63,12 @@ _LEAST_WEIGHT = 0.05  # candidates with less are left out
 
 @dataclass
 class Candidate:
-    """One way to forecast: what `Forecasting.build` makes it from, and what came of it.
-
-    `error` is the mean absolute validation error in deviations of the data as they came.
-    """
+    """What `Forecasting.build` makes a member of a mean from, and what came of it."""
 
     name: str
     member: dict[str, Any]
     state: dict[str, Tensor] = field(default_factory=dict)
-    error: float = float("inf")
+    error: float = math.inf  # mean absolute validation error, in deviations of the given data
     seconds: float = 0.0
     steps: int = 0
 
@@ -91,21 +89,19 @@ def hold_contest(
     try:
         for name in reversed(names):  # the last member sees the rows as they came: it has the truth
             changed = settings.model_copy(update={"strategy": name})
-            first = sides[0] if sides else None
-            side = Contest(folder, changed, data, fabric, show=show, first=first)
+            side = Contest(folder, changed, data, fabric, show=show, first=(*sides, None)[0])
             if not sides:
                 side.say_plan(names)
             side.fit_statistical()
             sides.append(side)
-        errors = {side.settings.strategy: side.best_error for side in sides}
+        errors = [min(each.error for each in side.candidates) for side in sides]
         # Rows are changed only where that clearly helps: real growth may look broken later on.
-        side = min(sides, key=lambda side: side.best_error)
-        if side.best_error > _LEAD * sides[0].best_error:
-            side = sides[0]
+        best = errors.index(min(errors))
+        side = sides[best if errors[best] <= _LEAD * errors[0] else 0]
         side.race_networks()
     finally:
         torch.set_num_threads(threads)
-    return side.keep({name: errors[name] for name in names})
+    return side.keep(dict(zip(names, reversed(errors), strict=True)))
 
 
 class Contest:
@@ -127,17 +123,15 @@ class Contest:
     ) -> None:
         self.started: float = first.started if first else time.monotonic()
         self.folder, self.fabric, self.show, self.data = folder, fabric, show, data
+        self.say = partial(say, show=show)
         self.task = get_task("forecasting")
         self.season = find_season(data)
         prepared = prepare_data(settings, data)
         self.strategy = prepared.strategy
         windows = cut_windows(self.task, settings, data, prepared.data)
         most = max(1, min(_VALIDATION, _CHANNEL_WINDOWS // data.channels))
-        changes: dict[str, Any] = {
-            "validation_stride": -(-len(windows.val) // most),
-            "learning_rate": _LEARNING_RATE,
-            "time_limit": None,
-        }
+        stride = -(-len(windows.val) // most)
+        changes = {"validation_stride": stride, "learning_rate": _LEARNING_RATE, "time_limit": None}
         self.limit = settings.time_limit
         self.settings = settings.model_copy(update=changes)
         self.windows = cut_windows(self.task, self.settings, data, prepared.data)
@@ -158,21 +152,15 @@ class Contest:
         if len(self.learnt) >= _ENOUGH:
             sizes = [("PatchTST", "small"), ("iTransformer", "small"), ("PatchTST", "paper")]
             for name, size in sizes:
-                member = {"name": name, "size": size, "input_len": self.rows, "weight": 1.0}
+                member = {"name": name, "size": size, "input_len": self.rows}
                 if name != "iTransformer" or data.channels > 1:  # else it has nothing to mix
                     self.networks.append(Candidate(f"{name} ({size})", member))
 
     @property
-    def best_error(self) -> float:
-        """The least error of a candidate."""
-        return min(candidate.error for candidate in self.candidates)
-
-    @property
     def left(self) -> float:
         """Seconds left for candidates."""
-        if self.limit is None:
-            return float("inf")
-        return _SHARE * self.limit - (time.monotonic() - self.started)
+        limit = math.inf if self.limit is None else self.limit
+        return _SHARE * limit - (time.monotonic() - self.started)
 
     def say_plan(self, strategies: Sequence[str]) -> None:
         """Say what is going to happen."""
@@ -182,10 +170,9 @@ class Contest:
         if self.networks:
             networks = (
                 f"{self.networks[-1].name} follows if there is time. Networks learn from "
-                f"{len(self.learnt):,} windows, {_STEPS[0]} to {_STEPS[1]} steps between two looks "
-                "at validation, on one thread."
+                f"{len(self.learnt):,} windows, on one thread."
             )
-        self._say(
+        self.say(
             f"Plan, {limit}: {', '.join(names)} compete on {len(self.windows.val)} validation "
             f"windows; strategies {', '.join(strategies)} (--strategy); {networks}"
         )
@@ -197,19 +184,16 @@ class Contest:
         if not scaler.series:  # else each has a scale of its own, and they have no common zero
             lowest = np.nanmin(self.data.values[train.start : train.stop], axis=0)
             zero[lowest > 0] = torch.from_numpy(-scaler.mean / scaler.std).float()[lowest > 0]
-        validated = self.windows.val.input_len
-        season = self.season if validated >= 2 * self.season + 2 else 1
+        season = self.season if self.windows.val.input_len >= 2 * self.season + 2 else 1
         longest = self.settings.input_len
-        rows = {
-            "linear regression": self.rows,
-            "exponential smoothing": min(longest, max(1, len(train) - self.settings.horizon)),
-        }
+        shorter = min(longest, max(1, len(train) - self.settings.horizon))
+        rows = {"linear regression": self.rows, "exponential smoothing": shorter}
         for name in STATISTICAL:
             started = time.monotonic()
-            member = {"name": name, "season": season, "input_len": rows.get(name, longest)}
-            member["weight"] = 1.0
-            candidate = Candidate(name, member)
-            model = self._build([member])
+            candidate = Candidate(
+                name, {"name": name, "season": season, "input_len": rows.get(name, longest)}
+            )
+            model = self._build([candidate])
             network = networks_of(model)[0]
             network.zero = zero.to(self.fabric.device)
             if isinstance(network, LinearForecaster):
@@ -244,7 +228,7 @@ class Contest:
         for candidate in self.networks:
             if training := trainings.get(candidate.name):
                 best = read_weights(training.folder / "best.safetensors")
-                model = self._build([candidate.member])
+                model = self._build([candidate])
                 model.load_state_dict(strip_state_dict(best))
                 candidate.steps = training.progress.steps
                 self._judge(candidate, model)
@@ -254,21 +238,26 @@ class Contest:
         started = time.monotonic()
         training = trainings.get(candidate.name)
         if training is None:
-            alone = self.settings.model_copy(update={"overrides": {MEMBERS: [candidate.member]}})
+            alone = self._with([candidate])
             folder = self.folder / "race" / candidate.name.replace(" ", "-")
             training = Training(folder, alone, self.data, self.fabric, show=self.show)
-            training.title, training.logs, training.steps = candidate.name, False, _STEPS
-            training.val_batches = self.validation
-            training.val_strategy = parse("raw")  # they are repaired already
+            training.title, training.steps = candidate.name, _STEPS
             trainings[candidate.name] = training
-        training.deadline = None if seconds == float("inf") else started + seconds
+        training.deadline = started + seconds
         training.train_until(self.settings.epochs)
         candidate.seconds += time.monotonic() - started
 
-    def _build(self, members: Sequence[dict[str, Any]]) -> Backbone:
+    def _with(
+        self, candidates: Sequence[Candidate], weights: Sequence[float] = (1.0,)
+    ) -> ResolvedSettings:
+        """The settings of a mean of candidates."""
+        pairs = zip(candidates, weights, strict=True)
+        members = [{**each.member, "weight": weight} for each, weight in pairs]
+        return self.settings.model_copy(update={"overrides": {"members": members}})
+
+    def _build(self, *mean: Sequence[Any]) -> Backbone:
         """The mean of candidates, freshly built."""
-        settings = self.settings.model_copy(update={"overrides": {MEMBERS: list(members)}})
-        return self.task.build(settings, self.shape).to(self.fabric.device).eval()
+        return self.task.build(self._with(*mean), self.shape).to(self.fabric.device).eval()
 
     def _judge(self, candidate: Candidate, model: Backbone) -> None:
         """Measure a candidate on validation windows, and say so."""
@@ -278,7 +267,7 @@ class Contest:
             self.candidates.append(candidate)
             left = "" if self.limit is None else f", {max(0.0, self.left):.0f} s left"
             name = f"{candidate.name}, {self.settings.strategy}"
-            self._say(f"{name}: validation MAE {candidate.error:.4g}{left}")
+            self.say(f"{name}: validation MAE {candidate.error:.4g}{left}")
 
     @torch.inference_mode()
     def _error(self, model: Backbone) -> float:
@@ -308,8 +297,8 @@ class Contest:
         horizons = measured / self.data.channels / self.settings.horizon
         weights = choose_weights(errors, float(horizons))
         chosen = [candidate for candidate in order if weights[candidate.name] > 0]
-        members = [{**each.member, "weight": weights[each.name]} for each in chosen]
-        model = self._build(members)
+        shares = [weights[each.name] for each in chosen]
+        model = self._build(chosen, shares)
         for network, candidate in zip(networks_of(model), chosen, strict=True):
             network.load_state_dict(candidate.state)
         error = self._error(model)
@@ -325,15 +314,25 @@ class Contest:
         ]
         parts = ", ".join(f"{weights[each.name]:.0%} {each.name}" for each in chosen)
         sentence = f"The run is {parts}: validation MAE {error:.4g}, z-scored."
+        members = self._with(chosen, shares).overrides["members"]
         winner = self.settings.strategy
         others = {name: value for name, value in strategies.items() if name != winner}
-        next_best = max(min(others.values(), default=strategies[winner]), 1e-12)
+        margin = 0.0
         if others:
             said = ", ".join(f"{name} {value:.4g}" for name, value in others.items())
             sentence += f" Strategy {winner}: {strategies[winner]:.4g} against {said}."
-        margin = 1 - strategies[winner] / next_best
+            margin = 1 - strategies[winner] / max(min(others.values()), 1e-12)
         seconds = round(time.monotonic() - self.started, 3)
-        result = RaceResult(winner, strategies, margin, seconds, sentence, members, table, error)
+        result = RaceResult(
+            winner,
+            strategies,
+            margin,
+            seconds,
+            sentence,
+            members,
+            table,
+            error,
+        )
         write_weights(self.folder / "best.safetensors", model.state_dict())
         history = [
             {"epoch": number, "val_mae": row["validation_mae"], "train_seconds": row["seconds"]}
@@ -342,9 +341,6 @@ class Contest:
         write_csv(self.folder / "history.csv", history)
         result.save(self.folder)  # last: from here on the contest is over
         return result
-
-    def _say(self, text: str) -> None:
-        say(text, show=self.show and self.fabric.is_global_zero)
 
 
 def _counts(batch: ForecastBatch) -> Tensor:
@@ -372,11 +368,12 @@ def choose_weights(errors: Mapping[str, float], horizons: float) -> dict[str, fl
         {'Theta': 0.5, 'linear regression': 0.5, 'PatchTST (small)': 0.0}
     """
     best = max(min(errors.values()), 1e-12)
-    weights = {name: (best / max(error, 1e-12)) ** _POWER for name, error in errors.items()}
     factors = dict.fromkeys(_SMOOTHING, 1 + _FAVOUR / max(horizons, 1.0))
     factors[_BASELINE] = _BASELINE_SHARE
-    weights = {name: factors.get(name, 1.0) * weight for name, weight in weights.items()}
+    weights = {
+        name: factors.get(name, 1.0) * (best / max(error, 1e-12)) ** _POWER
+        for name, error in errors.items()
+    }
     least = _LEAST_WEIGHT * sum(weights.values())
     weights = {name: weight if weight >= least else 0.0 for name, weight in weights.items()}
-    total = sum(weights.values())
-    return {name: weight / total for name, weight in weights.items()}
+    return {name: weight / sum(weights.values()) for name, weight in weights.items()}

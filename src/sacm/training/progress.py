@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-import shutil
 import sys
 import time
 from collections.abc import Sequence
-from typing import Self
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from sacm.errors import RunError
 
-_REDRAW_SECONDS = 0.1  # between two looks of the line on a terminal
-_CLEAR = "\r\033[K"  # go to the beginning of the line and empty it
-_FIRST_LINE, _LINE_SECONDS = 2.0, 30.0  # until the first line, and between two, without a terminal
+_FIRST_LINE, _LINE_SECONDS = 2.0, 30.0  # seconds until the first line, and between two at most
 
 
 def say(text: str, *, show: bool = True) -> None:
@@ -25,61 +22,35 @@ def say(text: str, *, show: bool = True) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
+@dataclass
 class TrainingProgress:
-    """Steps, loss and remaining time: one changing line on a terminal, new lines elsewhere.
+    """Lines with steps, loss and remaining time; `deadline` is a time of the monotonic clock."""
 
-    `done` are the finished epochs of a resumed run; training stops at the deadline, a time of the
-    monotonic clock.
-    """
+    title: str
+    total: int  # steps
+    show: bool
+    done: int = 0  # of them by an earlier process
+    deadline: float = math.inf
+    validation: str = ""
+    pause: float = _FIRST_LINE
+    started: float = field(default_factory=time.monotonic)
 
-    def __init__(
-        self,
-        title: str,
-        *,
-        epochs: int,
-        steps: int,
-        show: bool,
-        done: int = 0,
-        deadline: float | None = None,
-    ) -> None:
-        self.title, self.total, self.show, self.deadline = title, epochs * steps, show, deadline
-        self._done = self._begun_with = done * steps
-        self._validation = ""
-        self._terminal = sys.stderr.isatty()
-        self._started = self._shown_at = time.monotonic()
-        self._pause = _REDRAW_SECONDS if self._terminal else _FIRST_LINE
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self.show and self._terminal:
-            print(_CLEAR, end="", file=sys.stderr, flush=True)
+    def __post_init__(self) -> None:
+        self.begun_with, self.shown_at = self.done, self.started
 
     def step(self, loss: Tensor) -> None:
         """One optimizer step is done."""
-        self._done += 1
+        self.done += 1
         now = time.monotonic()
-        if not self.show or now - self._shown_at < self._pause:
+        if not self.show or now - self.shown_at < self.pause:
             return
-        left = (now - self._started) / (self._done - self._begun_with) * (self.total - self._done)
-        if self.deadline is not None:
-            left = min(left, self.deadline - now)
-        line = (
-            f"{self.title}: step {self._done:,} of at most {self.total:,} · at most "
-            f"{_duration(left)} left · loss {float(loss):.4f}{self._validation}"
+        left = (now - self.started) / (self.done - self.begun_with) * (self.total - self.done)
+        say(
+            f"{self.title}: step {self.done:,} of at most {self.total:,} · at most "
+            f"{_duration(min(left, self.deadline - now))} left · loss {float(loss):.4f}"
+            f"{self.validation}"
         )
-        if self._terminal:
-            width = shutil.get_terminal_size().columns - 1  # a longer line would not be replaced
-            print(f"{_CLEAR}{line[:width]}", end="", file=sys.stderr, flush=True)
-        else:
-            say(line)
-            self._pause = min(2 * self._pause, _LINE_SECONDS)
-        self._shown_at = now
-
-    def epoch(self, epoch: int, *, select: str, value: float, best: float) -> None:
-        """Validation of an epoch is done."""
-        self._validation = f" · epoch {epoch}: validation {select} {value:.4f}, best {best:.4f}"
+        self.pause, self.shown_at = min(2 * self.pause, _LINE_SECONDS), now
 
 
 def _duration(seconds: float) -> str:

@@ -7,7 +7,6 @@ there; until then `last.pt` says where to resume.
 from __future__ import annotations
 
 import csv
-import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -209,10 +208,6 @@ def alone_in(folder: Path) -> Iterator[None]:
     ever left behind. Where a file system has no locks, or the folder cannot be written to, there is
     no waiting: what is written next says what is wrong.
     """
-    # Only the first of several processes that share a run takes the lock.
-    if os.environ.get("LOCAL_RANK", "0") != "0":
-        yield
-        return
     lock = FileLock(folder / LOCK)
     with suppress(OSError, NotImplementedError):
         folder.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from lightning.fabric import Fabric
-from torch import Tensor, nn
+from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.data.batches import WindowBatches
@@ -84,40 +84,24 @@ def train(
     with alone_in(run.folder):
         if run.finished:  # by another process, while this one waited
             return run
-        fabric = make_fabric(hardware, resolved, run.folder)
-        fabric.launch()
-        if fabric.is_global_zero:
-            write_json(run.folder / "config.json", resolved.model_dump())
-            write_json(run.folder / "environment.json", {**environment(), "fingerprint": mark})
-        _train(run, resolved, data, fabric, show=hardware.show_progress, on_epoch=on_epoch)
-    return run
-
-
-def _train(
-    run: Run,
-    settings: ResolvedSettings,
-    data: AnyData,
-    fabric: Fabric,
-    *,
-    show: bool,
-    on_epoch: Callable[[int, float], None] | None,
-) -> None:
-    """Hold the race if there is one, and train what won to its end."""
-    try:
-        race = _race(run.folder, settings, data, fabric, show=show)
-        if settings.backbone == AUTO and race is not None:
-            settings = settings.model_copy(update={"overrides": {"members": race.members}})
-            write_json(run.folder / "config.json", settings.model_dump())
-        if race is not None:
-            settings = settings.model_copy(update={"strategy": race.winner})
-        training = Training(run.folder, settings, data, fabric, show=show)
-        training.race, training.on_epoch = race, on_epoch
-        training.run()
-    except (SACMError, RuntimeError, MemoryError) as error:
-        if fabric.is_global_zero:
+        fabric = make_fabric(hardware, resolved)
+        write_json(run.folder / "config.json", resolved.model_dump())
+        write_json(run.folder / "environment.json", {**environment(), "fingerprint": mark})
+        show = hardware.show_progress
+        try:
+            race = _race(run.folder, resolved, data, fabric, show=show)
+            if race is not None:
+                if resolved.backbone == AUTO:
+                    resolved = resolved.model_copy(update={"overrides": {"members": race.members}})
+                    write_json(run.folder / "config.json", resolved.model_dump())
+                resolved = resolved.model_copy(update={"strategy": race.winner})
+            training = Training(run.folder, resolved, data, fabric, show=show)
+            training.race, training.on_epoch = race, on_epoch
+            training.run()
+        except (SACMError, RuntimeError, MemoryError) as error:
             record_failure(run, error)
-        raise
-    fabric.barrier()  # the run is finished for every process, or for none
+            raise
+    return run
 
 
 def _race(
@@ -142,7 +126,6 @@ def _race(
     for number, member in enumerate(strategy.members):
         changed = settings.model_copy(update={"strategy": member})
         training = Training(folder / _RACE_FOLDER / str(number), changed, data, fabric, show=show)
-        training.logs = False
         training.train_until(min(strategy.epochs, settings.epochs))
         members[member] = training
     result = decide(
@@ -151,20 +134,10 @@ def _race(
         select=settings.select,
         lead=strategy.lead,
     )
-    if fabric.is_global_zero:
-        for name in (BEST_FILE, "history.csv", _RESUME):
-            shutil.copyfile(members[result.winner].folder / name, folder / name)
-        result.save(folder)  # last: from here on the race is over
-    for row in members[result.winner].progress.history:
-        log(fabric, row)
-    fabric.barrier()
+    for name in (BEST_FILE, "history.csv", _RESUME):
+        shutil.copyfile(members[result.winner].folder / name, folder / name)
+    result.save(folder)  # last: from here on the race is over
     return result
-
-
-def log(fabric: Fabric, row: dict[str, Any]) -> None:
-    """Send the numbers of an epoch to the loggers."""
-    numbers = {name: value for name, value in row.items() if isinstance(value, int | float)}
-    fabric.log_dict(numbers, step=row["epoch"])
 
 
 @dataclass
@@ -196,12 +169,10 @@ class Training:
         self.folder, self.settings, self.data = folder, settings, data
         self.task, self.fabric, self.show = get_task(settings.task), fabric, show
         self.race: RaceResult | None = None
-        self.logs = True
         self.title = f"{settings.backbone} {settings.strategy} seed {settings.seed}"
         self.steps = (self.task.minimum_steps, sys.maxsize)  # fewest and most of an epoch
-        self.deadline: float | None = None  # by the monotonic clock: steps stop there
-        if settings.time_limit is not None:
-            self.deadline = time.monotonic() + settings.time_limit
+        limit = math.inf if settings.time_limit is None else settings.time_limit
+        self.deadline = time.monotonic() + limit  # steps stop there
         self.on_epoch: Callable[[int, float], None] | None = None
         self.progress = _Progress()
         self._prepare()
@@ -222,7 +193,6 @@ class Training:
         self.shape = self.task.shape(settings, self.data, self.windows.scaler)
         self.train_batches = self._training_batches(settings.seed)
         self.val_batches: Any = WindowBatches(self.windows.val, EVALUATION_BATCH)
-        self.val_strategy = self.strategy  # what repairs validation windows
 
     @property
     def passes(self) -> int:
@@ -230,18 +200,10 @@ class Training:
         return math.ceil(self.steps[0] / len(self.train_batches))
 
     def _training_batches(self, seed: int) -> WindowBatches[Any]:
-        """Batches of this process, in an order of the seed."""
+        """Batches in an order of the seed."""
         # Dropping the last batch must not drop the only one.
-        largest = max(1, len(self.windows.train) // self.fabric.world_size)
-        return WindowBatches(
-            self.windows.train,
-            min(self.settings.batch_size, largest),
-            shuffle=True,
-            drop_last=True,
-            seed=seed,
-            rank=self.fabric.global_rank,
-            processes=self.fabric.world_size,
-        )
+        size = min(self.settings.batch_size, max(1, len(self.windows.train)))
+        return WindowBatches(self.windows.train, size, shuffle=True, drop_last=True, seed=seed)
 
     def _build(self) -> None:
         """Model, strategy and optimizer, in the order that pairing needs."""
@@ -260,21 +222,28 @@ class Training:
             val=self.val_batches,
             seed=settings.seed,
             batches=self._member_batches,
-            processes=fabric.world_size,
         )
         started = time.perf_counter()
         self.strategy_run: StrategyRun = self.strategy.begin(model, context)
         # Preparation counts in train_seconds, but not again after a resume.
         self.progress.seconds += time.perf_counter() - started
         self.model = model
-        self.optimizer = make_optimizer(model, self.strategy_run, settings)
+        # Adam with coupled weight decay; none on the strategy's own scalars.
+        scalars = self.strategy_run.scalars
+        own = {id(scalar) for scalar in scalars}
+        rest = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
+        groups: list[dict[str, Any]] = [{"params": rest, "weight_decay": settings.weight_decay}]
+        if scalars:
+            groups.append({"params": scalars, "weight_decay": 0.0})
+        # One kernel for all parameters: on a CPU a fraction of the time of one call for each.
+        self.optimizer = torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)
         compiled: Any = torch.compile(model) if settings.compile else model
         self.wrapped, self.wrapped_optimizer = fabric.setup(compiled, self.optimizer)
         if isinstance(model, DetectorNetwork):  # its loss is what runs the forward
             self.wrapped.mark_forward_method("training_loss")
-        # One process in full precision needs none of what the wrapper does at every call.
-        plain = fabric.world_size == 1 and settings.precision == "32-true"
-        self.network = model if plain and not settings.compile else self.wrapped
+        # Full precision needs none of what the wrapper does at every call.
+        plain = settings.precision == "32-true" and not settings.compile
+        self.network = model if plain else self.wrapped
 
     def _member_batches(self, member: int, epoch: int) -> Iterator[Any]:
         """The batches of an epoch for a further network, in an order of its own."""
@@ -285,8 +254,7 @@ class Training:
 
     def run(self) -> None:
         """Train to the end, test, and leave a finished run folder."""
-        if self.fabric.is_global_zero:
-            write_json(self.folder / "model.json", asdict(self.shape))
+        write_json(self.folder / "model.json", asdict(self.shape))
         if self.settings.backbone == AUTO:  # its candidates are trained
             self.model.load_state_dict(read_weights(self.folder / BEST_FILE))
         else:
@@ -298,42 +266,39 @@ class Training:
         if not self.progress.epoch:  # else this process has trained it until here
             self._resume()
         settings, progress = self.settings, self.progress
-        bar = TrainingProgress(
+        steps = min(self.passes * len(self.train_batches), self.steps[1])
+        lines = TrainingProgress(
             self.title,
-            epochs=epochs,
-            steps=min(self.passes * len(self.train_batches), self.steps[1]),
-            show=self.show and self.fabric.is_global_zero,
-            done=progress.epoch,
+            epochs * steps,
+            self.show,
+            done=progress.epoch * steps,
             deadline=self.deadline,
         )
-        with bar:
-            while progress.epoch < epochs and progress.waited < settings.patience:
-                if self.out_of_time and progress.epoch:
-                    break
-                self._epoch(progress.epoch + 1, bar)
+        while progress.epoch < epochs and progress.waited < settings.patience:
+            if self.out_of_time and progress.epoch:
+                break
+            self._epoch(progress.epoch + 1, lines)
 
     @property
     def out_of_time(self) -> bool:
         """Whether the time limit is reached."""
-        return self.deadline is not None and time.monotonic() >= self.deadline
+        return time.monotonic() >= self.deadline
 
-    def _epoch(self, epoch: int, bar: TrainingProgress) -> None:
+    def _epoch(self, epoch: int, lines: TrainingProgress) -> None:
         started = time.perf_counter()
-        # Every rank its own, or they would all drop the same entries.
-        seed_epoch(self.settings.seed, epoch, self.fabric.global_rank)
+        seed_epoch(self.settings.seed, epoch)
         self.strategy_run.begin_epoch(epoch)
-        summary = self.train_epoch(epoch, bar)
+        summary = self.train_epoch(epoch, lines)
         trained = time.perf_counter()
         select = self.settings.select
-        value = self.task.validate(self.model, self.val_batches, self.val_strategy, select)
-        # Batch statistics differ between ranks: all decide by the value of rank 0.
-        value = self.fabric.broadcast(value)
+        value = self.task.validate(self.model, self.val_batches, self.strategy, select)
         self._record(epoch, value, summary, trained - started, time.perf_counter() - trained)
-        bar.epoch(epoch, select=select, value=value, best=self.progress.best or value)
+        best = self.progress.best or value
+        lines.validation = f" · epoch {epoch}: validation {select} {value:.4f}, best {best:.4f}"
         if self.on_epoch is not None:
             self.on_epoch(epoch, value)
 
-    def train_epoch(self, epoch: int, bar: TrainingProgress) -> dict[str, float]:
+    def train_epoch(self, epoch: int, lines: TrainingProgress) -> dict[str, float]:
         """The optimizer steps of one epoch; their mean loss, and the rates of the windows."""
         self.model.set_epoch(epoch)
         self.model.train()
@@ -348,7 +313,7 @@ class Training:
                     rates.append(self.strategy_run.rates)
                 if losses[-1].device.type == "cpu" or len(losses) % _CHECK_EVERY == 0:
                     check_losses(losses, epoch)
-                bar.step(losses[-1])
+                lines.step(losses[-1])
         check_losses(losses, epoch)
         self.progress.steps += len(losses)
         return summarise_epoch(losses, rates)
@@ -398,10 +363,6 @@ class Training:
             result = self.task.evaluate(self.trained, self.windows, self.data)
             row |= {f"test_{name}": error for name, error in result.row.items()}
         progress.history.append(row)
-        if self.logs:
-            log(self.fabric, row)
-        if not self.fabric.is_global_zero:
-            return
         if improved:
             write_weights(self.folder / BEST_FILE, self.model.state_dict())
         write_csv(self.folder / "history.csv", progress.history)
@@ -438,13 +399,10 @@ class Training:
                 f"{path} was written by another version or is damaged, so the run cannot be "
                 "resumed: delete it to start afresh."
             ) from None
-        show = self.show and self.fabric.is_global_zero
-        say(f"{self.title}: resumed from epoch {self.progress.epoch}", show=show)
+        say(f"{self.title}: resumed from epoch {self.progress.epoch}", show=self.show)
 
     def _finish(self) -> None:
         """Test the chosen weights once, and keep what predictions need."""
-        if not self.fabric.is_global_zero:
-            return
         folder, progress, windows = self.folder, self.progress, self.windows
         write_weights(folder / "last.safetensors", self.model.state_dict())
         self.model.load_state_dict(read_weights(folder / BEST_FILE))
@@ -482,16 +440,3 @@ class Training:
         shutil.rmtree(folder / _RACE_FOLDER, ignore_errors=True)
         for leftover in folder.glob(".*.tmp"):  # of an earlier process that was killed
             leftover.unlink(missing_ok=True)
-
-
-def make_optimizer(
-    model: nn.Module, run: StrategyRun, settings: ResolvedSettings
-) -> torch.optim.Optimizer:
-    """Make Adam with coupled weight decay; none on the strategy's own scalars."""
-    scalars = {id(scalar) for scalar in run.scalars}
-    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in scalars]
-    groups: list[dict[str, Any]] = [{"params": rest, "weight_decay": settings.weight_decay}]
-    if scalars:
-        groups.append({"params": run.scalars, "weight_decay": 0.0})
-    # One kernel for all parameters: on a CPU a fraction of the time of one call for each.
-    return torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)

@@ -21,7 +21,7 @@ from sacm.strategies.base import (
     TrainingContext,
 )
 from sacm.types import TaskName
-from sacm_lab.rivals.committee import Committee, answer_by_first, check_processes, make_committee
+from sacm_lab.rivals.committee import Committee, answer_by_first, make_committee
 from sacm_lab.rivals.trim import keep_smallest
 
 
@@ -56,7 +56,6 @@ class CoTeaching(Strategy):
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Let each choose for the other."""
-        check_processes(self.name, context)
         assert isinstance(model, Committee)
         return CoTeachingRun(model, self)
 

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone, ClassifierNetwork, DetectorNetwork, ForecastNetwork
 from sacm.errors import ArgumentError
-from sacm.strategies.base import TrainingContext
 from sacm.types import ScoreKind
 
 Ask = Callable[[Any, Tensor], Tensor]  # a member and windows [B, L, C] to an answer
@@ -127,11 +126,3 @@ def make_committee(members: Sequence[Backbone], rule: Rule) -> Committee:
         raise ArgumentError(f"{type(first).__name__} is a network of no known task.")
     committee.members, committee.rule = nn.ModuleList(members), rule
     return committee
-
-
-def check_processes(strategy: str, context: TrainingContext) -> None:
-    """Refuse several trained networks in several processes, which would wait for each other's."""
-    if context.processes > 1:
-        raise ArgumentError(
-            f"{strategy} trains several networks, which works in one process alone: use devices=1."
-        )

@@ -19,7 +19,7 @@ from sacm.strategies.base import (
     StrategyRun,
     TrainingContext,
 )
-from sacm_lab.rivals.committee import Committee, answer_by_mean, check_processes, make_committee
+from sacm_lab.rivals.committee import Committee, answer_by_mean, make_committee
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,6 @@ class Ensemble(Strategy):
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Train each network on batches in an order of its own."""
-        check_processes(self.name, context)
         assert isinstance(model, Committee)
         return _EnsembleRun(model, context)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ import torch
 from lightning.fabric import Fabric
 
 from sacm import Predictor
-from sacm.errors import ArgumentError
 from sacm.strategies import TrainingContext, parse
 from sacm.tasks import get_task
 from sacm.training import Run
@@ -147,13 +145,6 @@ def test_each_network_learns_from_what_fits_the_other() -> None:
         for losses, peer in ((first, second), (second, first)):
             expected = expected + losses[peer.mean(dim=(1, 2)).argsort()[:4]].mean()
     torch.testing.assert_close(loss.detach(), expected)
-
-
-def test_several_networks_train_in_one_process() -> None:
-    two = dataclasses.replace(CONTEXT, processes=2)
-    for text in ("co_teaching", "ensemble"):
-        with pytest.raises(ArgumentError, match="several networks, which works in one process"):
-            parse(text).begin(committee(text), two)
 
 
 def test_each_network_of_a_run_has_an_order_of_batches_of_its_own(tmp_path: Path) -> None:
