@@ -69,6 +69,7 @@ class Candidate:
     member: dict[str, Any]
     state: dict[str, Tensor] = field(default_factory=dict)
     error: float = math.inf  # mean absolute validation error, in deviations of the given data
+    weight: float = 1.0  # in the mean
     seconds: float = 0.0
     steps: int = 0
 
@@ -247,17 +248,14 @@ class Contest:
         training.train_until(self.settings.epochs)
         candidate.seconds += time.monotonic() - started
 
-    def _with(
-        self, candidates: Sequence[Candidate], weights: Sequence[float] = (1.0,)
-    ) -> ResolvedSettings:
+    def _with(self, candidates: Sequence[Candidate]) -> ResolvedSettings:
         """The settings of a mean of candidates."""
-        pairs = zip(candidates, weights, strict=True)
-        members = [{**each.member, "weight": weight} for each, weight in pairs]
+        members = [{**each.member, "weight": each.weight} for each in candidates]
         return self.settings.model_copy(update={"overrides": {"members": members}})
 
-    def _build(self, *mean: Sequence[Any]) -> Backbone:
+    def _build(self, candidates: Sequence[Candidate]) -> Backbone:
         """The mean of candidates, freshly built."""
-        return self.task.build(self._with(*mean), self.shape).to(self.fabric.device).eval()
+        return self.task.build(self._with(candidates), self.shape).to(self.fabric.device).eval()
 
     def _judge(self, candidate: Candidate, model: Backbone) -> None:
         """Measure a candidate on validation windows, and say so."""
@@ -296,9 +294,10 @@ class Contest:
         measured = np.isfinite(self.data.values[rows.start : rows.stop]).sum()
         horizons = measured / self.data.channels / self.settings.horizon
         weights = choose_weights(errors, float(horizons))
-        chosen = [candidate for candidate in order if weights[candidate.name] > 0]
-        shares = [weights[each.name] for each in chosen]
-        model = self._build(chosen, shares)
+        for candidate in order:
+            candidate.weight = weights[candidate.name]
+        chosen = [candidate for candidate in order if candidate.weight > 0]
+        model = self._build(chosen)
         for network, candidate in zip(networks_of(model), chosen, strict=True):
             network.load_state_dict(candidate.state)
         error = self._error(model)
@@ -306,15 +305,15 @@ class Contest:
             {
                 "candidate": each.name,
                 "validation_mae": each.error,
-                "weight": round(weights[each.name], 4),
+                "weight": round(each.weight, 4),
                 "steps": each.steps,
                 "seconds": round(each.seconds, 2),
             }
             for each in order
         ]
-        parts = ", ".join(f"{weights[each.name]:.0%} {each.name}" for each in chosen)
+        parts = ", ".join(f"{each.weight:.0%} {each.name}" for each in chosen)
         sentence = f"The run is {parts}: validation MAE {error:.4g}, z-scored."
-        members = self._with(chosen, shares).overrides["members"]
+        members = self._with(chosen).overrides["members"]
         winner = self.settings.strategy
         others = {name: value for name, value in strategies.items() if name != winner}
         margin = 0.0
@@ -323,16 +322,8 @@ class Contest:
             sentence += f" Strategy {winner}: {strategies[winner]:.4g} against {said}."
             margin = 1 - strategies[winner] / max(min(others.values()), 1e-12)
         seconds = round(time.monotonic() - self.started, 3)
-        result = RaceResult(
-            winner,
-            strategies,
-            margin,
-            seconds,
-            sentence,
-            members,
-            table,
-            error,
-        )
+        what = winner, strategies, margin, seconds, sentence
+        result = RaceResult(*what, members=members, table=table, error=error)
         write_weights(self.folder / "best.safetensors", model.state_dict())
         history = [
             {"epoch": number, "val_mae": row["validation_mae"], "train_seconds": row["seconds"]}

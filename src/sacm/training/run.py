@@ -204,9 +204,7 @@ def record_failure(run: Run, error: Exception) -> None:
 def alone_in(folder: Path) -> Iterator[None]:
     """Hold a run folder: one process trains a run, another that is asked for it waits.
 
-    The operating system lets go of the lock when its process ends, killed or not, so that none is
-    ever left behind. Where a file system has no locks, or the folder cannot be written to, there is
-    no waiting: what is written next says what is wrong.
+    The lock ends with its process, killed or not. A file system without locks has no waiting.
     """
     lock = FileLock(folder / LOCK)
     with suppress(OSError, NotImplementedError):

@@ -155,7 +155,7 @@ class _Progress:
 
 
 class Training:
-    """The state of one run in memory; `data` are clean, and `show` says whether a bar is shown."""
+    """The state of one run in memory; `data` are clean, `show` says whether progress is shown."""
 
     def __init__(
         self,
@@ -267,13 +267,8 @@ class Training:
             self._resume()
         settings, progress = self.settings, self.progress
         steps = min(self.passes * len(self.train_batches), self.steps[1])
-        lines = TrainingProgress(
-            self.title,
-            epochs * steps,
-            self.show,
-            done=progress.epoch * steps,
-            deadline=self.deadline,
-        )
+        done = progress.epoch * steps
+        lines = TrainingProgress(self.title, epochs * steps, self.show, done, self.deadline)
         while progress.epoch < epochs and progress.waited < settings.patience:
             if self.out_of_time and progress.epoch:
                 break
