@@ -28,12 +28,13 @@ def read_labelled_cases(data: str, reading: dict[str, Any]) -> dict[str, Any] | 
     if holds_cases:  # training and test cases are judged alike
         found = resolve(data, task="classification", reading=reading)
         parts = {"train": len(found.y_train), "test": len(found.y_test)}
-        subjects = (found.subjects_train, found.subjects_test)
+        both = (found.subjects_train, found.subjects_test)
+        subjects = [each for each in both if each is not None]
         return {
             "X": np.concatenate([found.X_train, found.X_test]),
             "y": np.concatenate([found.y_train, found.y_test]),
             "names": [f"{part} {i}" for part, count in parts.items() for i in range(count)],
-            "groups": None if any(each is None for each in subjects) else np.concatenate(subjects),
+            "groups": np.concatenate(subjects) if len(subjects) == 2 else None,
         }
     if not (reading.get("id") and reading.get("label")):
         return None
