@@ -12,6 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from sacm.data.datasets import DATA_TYPES, ClassificationData, split_cases
+from sacm.data.load import read_bytes
 from sacm.data.scaling import fill_cases
 from sacm.errors import ArgumentError, DataError
 from sacm.settings import ReadOptions
@@ -211,21 +212,6 @@ def pad(cases: list[np.ndarray], channels: int, length: int) -> np.ndarray:
             raise DataError(f"A test case has {len(case)} channels, training has {channels}.")
         place[:, : case.shape[1]] = case
     return result
-
-
-def read_bytes(path: Path) -> bytes:
-    """The content of a file; refuse what is not a readable, non-empty file."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise DataError(f"There is no file {path}.") from None
-    except OSError as error:
-        reason = str(error.strerror).lower()
-        said = "is a folder: name a file" if path.is_dir() else f"cannot be read: {reason}"
-        raise DataError(f"{path} {said}.") from error
-    if not content:
-        raise DataError(f"{path} is empty.")
-    return content
 
 
 def read_archive(path: Path, task: TaskName) -> Arrays:

@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from sacm.data.cases import read_bytes
 from sacm.data.columns import GAP_WORDS, PLAIN, Reading, flag, is_text, part_of, some
 from sacm.data.datasets import Kind, as_numpy
+from sacm.data.load import read_bytes
 from sacm.data.times import MONTHS, read_column
 from sacm.errors import DataError
 from sacm.settings import ReadOptions

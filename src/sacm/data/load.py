@@ -190,6 +190,21 @@ def names_file(source: str | Path) -> bool:
     return named and not is_synthetic(str(source))
 
 
+def read_bytes(path: Path) -> bytes:
+    """The content of a file; refuse what is not a readable, non-empty file."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"There is no file {path}.") from None
+    except OSError as error:
+        reason = str(error.strerror).lower()
+        said = "is a folder: name a file" if path.is_dir() else f"cannot be read: {reason}"
+        raise DataError(f"{path} {said}.") from error
+    if not content:
+        raise DataError(f"{path} is empty.")
+    return content
+
+
 def resolve(
     source: str | Path, *, task: TaskName, reading: Mapping[str, Any] | None = None
 ) -> AnyData:

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from sacm.data.cases import Arrays, read_bytes
+from sacm.data.cases import Arrays
 from sacm.data.datasets import AnomalyData, TelemetrySegment
+from sacm.data.load import read_bytes
 from sacm.errors import DataError
 from sacm.types import TaskName
 from sacm_lab.datasets.public import (

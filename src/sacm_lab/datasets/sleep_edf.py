@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sacm.data.cases import Arrays, read_bytes
+from sacm.data.cases import Arrays
+from sacm.data.load import read_bytes
 from sacm.errors import DataError
 from sacm_lab.datasets.public import first_folder
 
