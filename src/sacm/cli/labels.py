@@ -26,7 +26,7 @@ def read_labelled_cases(data: str, reading: dict[str, Any]) -> dict[str, Any] | 
     else:
         holds_cases = path.suffix == ".ts"
     if holds_cases:  # training and test cases are judged alike
-        found = resolve(data, task="classification", reading=reading)
+        found: Any = resolve(data, task="classification", reading=reading)
         parts = {"train": len(found.y_train), "test": len(found.y_test)}
         both = (found.subjects_train, found.subjects_test)
         subjects = [each for each in both if each is not None]
