@@ -239,7 +239,7 @@ def time_epoch(job: Job) -> float:
     data = load_data(settings.data, settings.task, settings.split)
     run = Run(Path())  # nothing is written before the first epoch ends
     raw = settings.model_copy(update={"strategy": "raw"})
-    fabric = make_fabric(Hardware(), raw, run.folder)
+    fabric = make_fabric(Hardware(), raw)
     training = Training(run.folder, raw, data, fabric)
     batches = training.train_batches
     batch = batches.windows.batch(np.arange(batches.batch_size))

@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from tests.training.cases import QUIET, make_data, make_settings
 _HOLD = """
 import sys, time
 from pathlib import Path
+from typing import Any
 from sacm.training.run import alone_in
 with alone_in(Path(sys.argv[1])):
     print("held", flush=True)
@@ -68,14 +70,14 @@ def test_two_identical_trainings_at_once_do_the_work_once(
     from sacm.training import trainer
 
     trained = []
-    original = trainer._train
+    original = trainer._race
 
-    def count(*arguments: object, **named: object) -> None:
+    def count(*arguments: Any, **named: Any) -> Any:
         trained.append(1)
         time.sleep(1.0)  # so that the other one meets the lock
-        original(*arguments, **named)  # type: ignore[arg-type]  # as they came
+        return original(*arguments, **named)
 
-    monkeypatch.setattr(trainer, "_train", count)
+    monkeypatch.setattr(trainer, "_race", count)
     settings, data = make_settings("forecasting", epochs=1), make_data("forecasting")
     rows = []
 
