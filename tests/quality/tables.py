@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData, split_by_ratio
+from sacm.data.datasets import AnomalyData, ForecastingData, split_by_ratio
 
 ROWS, GAP, STUCK, SPIKE = 400, slice(60, 66), slice(150, 180), 250
 
@@ -75,25 +75,6 @@ def anomaly() -> AnomalyData:
     labels = np.zeros(200, np.int64)
     labels[100:110] = 1
     return AnomalyData("pump", train, test, labels, ("load", "heat"))
-
-
-def classification() -> ClassificationData:
-    cases = np.stack([healthy(60, 2, seed).T for seed in range(30)]).astype(np.float32)
-    cases[3, 0, 20] = 9.0
-    cases[4, 1, 50:] = np.nan  # a shorter case
-    lengths = np.full(20, 60)
-    lengths[4] = 50
-    labels = np.array(["up", "down"])[np.arange(20) % 2]
-    return ClassificationData(
-        "moves",
-        cases[:20],
-        labels,
-        cases[20:],
-        labels[:10],
-        lengths,
-        np.full(10, 60),
-        ("down", "up"),
-    )
 
 
 def _file(name: str, write: Callable[[Path], Any]) -> Callable[[Path], Path]:

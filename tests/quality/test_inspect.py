@@ -11,6 +11,8 @@ import pytest
 import torch
 
 import sacm
+from sacm.data import classification_data
+from sacm.errors import ArgumentError
 from sacm.quality.config import KINDS
 from tests.quality import tables
 
@@ -38,14 +40,30 @@ def test_every_form_of_data_is_judged_alike_and_given_back(form: str, tmp_path: 
         assert len(repaired) == tables.ROWS
     elif form == "polars":
         assert isinstance(repaired, pd.DataFrame)
-    elif not isinstance(data, list):
+    elif form in ("lists", "masked array"):
+        assert type(repaired) is np.ndarray
+    else:
         assert type(repaired) is type(data)
     if isinstance(data, pd.DataFrame):
         assert list(repaired.columns) == list(data.columns)
         assert repaired.index.equals(data.index)
 
 
-@pytest.mark.parametrize("make", [tables.forecasting, tables.anomaly, tables.classification])
+def test_a_series_of_pandas_comes_back_as_a_frame() -> None:
+    series = tables.wide().set_index("date")["load"]
+    repaired = sacm.inspect(series).repaired
+    assert isinstance(repaired, pd.DataFrame)
+    assert repaired.shape == (tables.ROWS, 1)
+    assert repaired.notna().all().all()
+
+
+def test_cases_are_refused_with_what_judges_them() -> None:
+    data = classification_data(np.zeros((9, 1, 20)), np.arange(9) % 2, name="moves")
+    with pytest.raises(ArgumentError, match=r"moves holds cases.*find_wrong_labels"):
+        sacm.inspect(data)
+
+
+@pytest.mark.parametrize("make", [tables.forecasting, tables.anomaly])
 def test_data_sets_are_given_back_with_test_anomalies_untouched(make: Any) -> None:
     data = make()
     quality = sacm.inspect(data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sacm.data import AnomalyData, classification_data, forecasting_data
+from sacm.data import AnomalyData, forecasting_data
 from sacm.quality.guard import Guard
 from sacm.quality.inspect import repair_for_training
 
@@ -61,15 +61,3 @@ def test_anomalies_of_the_test_part_are_never_repaired() -> None:
     repaired = repair_for_training(data, Guard(window=None).fit(data))[0]
     np.testing.assert_array_equal(repaired.test, test)
     assert (repaired.train[310:330, 0] != train[310:330, 0]).all()
-
-
-def test_cases_are_repaired_one_by_one() -> None:
-    rows = make_rows(40 * 60, 2).reshape(40, 60, 2).transpose(0, 2, 1).copy()
-    rows[3, 0, 20:50] = rows[3, 0, 20]
-    labels = np.arange(40) % 2
-    data = classification_data(rows, labels, name="cases")
-    repaired = repair_for_training(data, Guard(window=None).fit(data))[0]
-    assert repaired.X_train.shape == data.X_train.shape
-    same = repaired.X_train == data.X_train
-    assert same.mean() > 0.97
-    assert not same.all()

@@ -37,6 +37,12 @@ def test_wrong_options_are_one_sentence(text: str) -> None:
         parse(text)
 
 
+def test_classification_is_refused() -> None:
+    for text in ("guard", "guard+sacm"):
+        with pytest.raises(ArgumentError, match="use labels"):
+            parse(text).check_task("classification")
+
+
 def test_defaults_are_left_out_of_the_spelling() -> None:
     assert canonical("guard(false_events=1.0)+sacm") == "guard+sacm"
 

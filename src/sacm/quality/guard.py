@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -23,6 +23,7 @@ from sacm.quality.rules import MAINTENANCE, RULE_KINDS, RULES, Rules, apply_rule
 from sacm.quality.windows import OTHER_VERSION, SHORTEST_WINDOW, WindowGuard, fit_window_guard
 
 
+@dataclass(eq=False)
 class Guard:
     """Finds broken values and repairs them, by what training rows look like.
 
@@ -51,29 +52,24 @@ class Guard:
         True
     """
 
-    def __init__(
-        self,
-        rules: Any = None,
-        false_events: float = 1.0,
-        window: int | None = 96,
-        repair: str = "fail",
-        keep: Any = None,
-        config: GuardConfig | None = None,
-    ) -> None:
-        self.rules, self.false_events, self.window = rules, false_events, window
-        self.repair, self.keep, self.config = repair, keep, config
-
-    _PARAMS = ("rules", "false_events", "window", "repair", "keep", "config")
+    rules: Any = None
+    false_events: float = 1.0
+    window: int | None = 96
+    repair: str = "fail"
+    keep: Any = None
+    config: GuardConfig | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments this guard was made with, by name; `deep` is there for scikit-learn."""
-        return {name: getattr(self, name) for name in self._PARAMS}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def set_params(self, **params: Any) -> Self:
         """Change arguments by name; they count from the next `fit` on."""
         for name, value in params.items():
-            if name not in self._PARAMS:
-                raise ArgumentError(f"Guard has no {name!r}: it has {', '.join(self._PARAMS)}.")
+            if name not in self.get_params():
+                raise ArgumentError(
+                    f"Guard has no {name!r}: it has {', '.join(self.get_params())}."
+                )
             setattr(self, name, value)
         return self
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sacm.data.datasets import AnyData, ForecastingData
+from sacm.data.datasets import ForecastingData
 from sacm.quality.guard import Guard
 from sacm.quality.recording import read_recording
+from sacm.quality.result import Quality
 
 
 def inspect(
@@ -21,15 +22,15 @@ def inspect(
     repair: str = "fail",
     keep: Any = None,
     time: str | None = None,
-    y: Any = None,
-) -> Any:
+) -> Quality:
     """Find broken and unusual values, and what they probably were.
 
     Fail values are broken and repaired; suspect values are unusual, may be real, and stay.
 
     Args:
         data: A pandas or polars frame, array `[T]` or `[T, C]`, tensor, file, long table
-            `unique_id, ds, y`, or one of the three data sets.
+            `unique_id, ds, y`, or a data set of forecasting or of anomaly detection. Cases
+            `[N, C, L]` are for `sacm.quality.labels.find_wrong_labels`.
         train: Rows that thresholds are learnt from: a share in (0, 1], a number of rows, or a
             range. None: the data set's own training part, or all rows.
         rules: A rules file or a dict of rules; see `sacm.quality.rules`.
@@ -38,11 +39,6 @@ def inspect(
         keep: Events that stay as measured: a table that `to_frame` or `--flags` wrote, with its
             column `keep` filled in.
         time: The time column of a frame or file, where it is not found by itself.
-        y: Labels `[N]` of cases `[N, C, L]`: they are judged instead of the values, and `keep`
-            holds positions of cases whose label is right.
-
-    Returns:
-        A `Quality`; with labels a `LabelQuality` of `sacm.quality.labels`.
 
     Raises:
         DataError: The data cannot be read.
@@ -56,20 +52,16 @@ def inspect(
         >>> [event.kind for event in inspect(rows).events]
         ['stuck']
     """
-    if y is not None:
-        from sacm.quality.labels import find_wrong_labels
-
-        return find_wrong_labels(data, y, keep=() if keep is None else keep)
     recording = read_recording(data, train, reading={} if time is None else {"time": time})
     return Guard(rules, false_events, None, repair, keep).inspect(recording)
 
 
-def repair_for_training(data: AnyData, guard: Guard) -> tuple[AnyData, float]:
+def repair_for_training(data: Any, guard: Guard) -> tuple[Any, float]:
     """A data set repaired by a guard of its training part, and the share that was repaired.
 
     Forecasting: training rows and validation rows, each by themselves, with targets weighed by
     their reliability; of test rows what breaks a rule is missing, and nothing else changes.
-    Classification: every case by itself. Anomaly detection: training rows alone.
+    Anomaly detection: training rows alone.
     """
     quality = guard.judge(data)
     if not isinstance(data, ForecastingData):

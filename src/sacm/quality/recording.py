@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +74,8 @@ class Recording:
         """Positions `[T']` of the training rows, and their segments."""
         kept = [rows for rows in self.train if len(rows)]
         starts = self.rows.number[[rows.start for rows in kept]]
-        return np.concatenate(kept), Rows(_end_to_end(map(len, kept)), starts)
+        ends = np.cumsum([0, *map(len, kept)]).tolist()
+        return np.concatenate(kept), Rows([range(*pair) for pair in pairwise(ends)], starts)
 
     def order(self, columns: Sequence[str], step: float | None) -> Array:
         """Where each channel of the training rows is here, `[C]`; their time step must be equal."""
@@ -98,9 +98,15 @@ def read_recording(
     """Read what `inspect` takes; `reading` has options for a frame or file, such as `time`."""
     if isinstance(data, Recording):
         recording = data
+    elif isinstance(data, ForecastingData):
+        recording = _from_forecasting(data)
+    elif isinstance(data, AnomalyData):
+        recording = _from_anomaly(data)
+    elif isinstance(data, ClassificationData):
+        why = "holds cases, and the guard judges series: find_wrong_labels judges its labels"
+        raise ArgumentError(f"{data.name} {why}.")
     else:
-        other = partial(_from_source, options=dict(reading or {}))
-        recording = _READERS.get(type(data), other)(data)
+        recording = _from_source(data, dict(reading or {}))
     if train is None:
         return recording
     chosen = tuple(segment[_ends(train, len(segment))] for segment in recording.segments)
@@ -122,11 +128,6 @@ def _ends(train: Any, length: int) -> slice:
     raise ArgumentError(f"train = {train!r}: pass a share in (0, 1], a number of rows or a range.")
 
 
-def _end_to_end(lengths: Iterable[int]) -> tuple[range, ...]:
-    """Ranges of these lengths that follow each other."""
-    return tuple(range(int(a), int(b)) for a, b in pairwise(np.cumsum([0, *lengths])))
-
-
 def _from_source(data: Any, options: dict[str, Any]) -> Recording:
     """Rows of a frame, an array or a file."""
     from sacm.data.read import read_table
@@ -144,57 +145,41 @@ def _from_source(data: Any, options: dict[str, Any]) -> Recording:
 
 
 def _give_back(data: Any, table: Table, new: Array, changed: Array) -> Any:
-    """A copy of what the user passed with changed values in it; the others stay as they are."""
+    """A frame, array or tensor like `data` with changed values in it, others as they are."""
     content: Any = table.source.content
     values = np.zeros((len(content), new.shape[1]), new.dtype)
     marks = np.zeros(values.shape, bool)
     values[table.order], marks[table.order] = new, changed
     if isinstance(content, np.ndarray):
-        return _give_array(data, content, values.reshape(content.shape), marks)
+        whole = marks.any() and content.dtype.kind != "f"  # integers become float64
+        marks, values = marks.reshape(content.shape), values.reshape(content.shape)
+        array = np.array(content, np.float64 if whole else content.dtype)
+        array[marks] = values[marks]
+        if not isinstance(data, Tensor):
+            return array
+        tensor = from_numpy(array)
+        return tensor.to(data.device, data.dtype if data.is_floating_point() else tensor.dtype)
     import pandas as pd
 
     if not set(table.names) <= set(content.columns):
         raise DataError(f"{table.source.where} holds a series in every row: turn it into columns.")
-    columns = {}
+    result = data.copy() if type(data) is type(content) else content.copy()
     for channel in np.flatnonzero(marks.any(0)):
         at = list(content.columns).index(table.names[channel])
         old = content.iloc[:, at]
         numbers = pd.to_numeric(old).to_numpy(np.float64, na_value=np.nan)
         numbers = np.where(marks[:, channel], values[:, channel], numbers)
         kind: Any = old.dtype if pd.api.types.is_float_dtype(old) else None
-        columns[at] = pd.Series(numbers, index=old.index, name=old.name, dtype=kind)
-    if table.source.kind == "series":
-        return next(iter(columns.values())).rename(data.name) if columns else data.copy()
-    result = data.copy() if type(data) is type(content) else content.copy()
-    for at, column in columns.items():
-        result.isetitem(at, column)
+        result.isetitem(at, pd.Series(numbers, content.index, kind))
     return result
-
-
-def _give_array(data: Any, content: Array, values: Array, changed: Array) -> Any:
-    """An array or tensor like `data`; integers become float64 if a value was changed."""
-    marks, result = changed.reshape(content.shape), np.array(content)
-    if marks.any():
-        result = result if result.dtype.kind == "f" else result.astype(np.float64)
-        result[marks] = values[marks]
-    if isinstance(data, Tensor):
-        tensor = from_numpy(result)
-        return tensor.to(data.device, data.dtype if data.is_floating_point() else tensor.dtype)
-    return np.ma.masked_invalid(result) if isinstance(data, np.ma.MaskedArray) else result
-
-
-def _replace(old: Array, new: Array, changed: Array) -> Array:
-    """Changed values in the precision of the others, which stay as they are."""
-    return np.where(changed, new.astype(old.dtype), old)
 
 
 def _from_forecasting(data: ForecastingData) -> Recording:
     """Rows of a forecasting data set; what was not measured is missing."""
-    values = data.values
+    values, training = data.values, data.splits.train
     if data.observed is not None:
         values = np.where(np.asarray(data.observed) > 0, values, np.float32(np.nan))
     named = {range(s.start, s.stop): s.name for s in data.segments if s.stop > s.start}
-    training = data.splits.train
     ends = [(max(s.start, training.start), min(s.stop, training.stop)) for s in named]
     train = tuple(range(first, max(first, stop)) for first, stop in ends)
 
@@ -218,29 +203,6 @@ def _from_anomaly(data: AnomalyData) -> Recording:
     return Recording(*rows, notes=(*data.notes, TEST_KEPT))
 
 
-def _from_classification(data: ClassificationData) -> Recording:
-    """Cases end to end, each a series of its own."""
-    arrays = [data.X_train.swapaxes(1, 2), data.X_test.swapaxes(1, 2)]  # [N, L, C]
-    lengths, trained = [data.lengths_train, data.lengths_test], len(data.X_train)
-    inside = np.arange(data.length) < np.concatenate(lengths)[:, None]
-    numbers = [(split, case) for split in (0, 1) for case in np.flatnonzero(lengths[split])]
-    segments = _end_to_end(lengths[split][case] for split, case in numbers)
-
-    def restore(new: Array, changed: Array) -> ClassificationData:
-        cases = np.concatenate(arrays)
-        cases[inside] = _replace(cases[inside], new, changed)
-        cases = cases.swapaxes(1, 2)
-        return replace(data, X_train=cases[:trained], X_test=cases[trained:])
-
-    values, columns = np.concatenate(arrays)[inside], tuple(map(str, range(data.channels)))
-    labels = tuple(f"{('training', 'test')[split]} case {case + 1}" for split, case in numbers)
-    train = tuple(r[: len(r) * (not s)] for r, (s, _) in zip(segments, numbers, strict=True))
-    rows = data.name, values, columns, segments, labels, train, restore
-    return Recording(*rows, notes=data.notes)
-
-
-_READERS: dict[type, Callable[[Any], Recording]] = {
-    ForecastingData: _from_forecasting,
-    AnomalyData: _from_anomaly,
-    ClassificationData: _from_classification,
-}
+def _replace(old: Array, new: Array, changed: Array) -> Array:
+    """Changed values in the precision of the others, which stay as they are."""
+    return np.where(changed, new.astype(old.dtype), old)

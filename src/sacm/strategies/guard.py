@@ -7,17 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.data.datasets import ClassificationData, ForecastingData
+from sacm.data.datasets import ForecastingData
 from sacm.errors import ArgumentError
 from sacm.quality.config import REPAIRS
 from sacm.strategies.base import Prepared, Strategy
 from sacm.strategies.registry import join, parse, parts_of, register, spell
+from sacm.types import TaskName
 
 if TYPE_CHECKING:
     from sacm.quality.guard import Guard
@@ -37,6 +38,8 @@ class GuardStrategy(Strategy):
     false_events: Expected false events in 10,000 normal values; a higher number finds more.
     """
 
+    tasks: ClassVar[tuple[TaskName, ...]] = ("forecasting", "anomaly")
+
     repair: str = "fail"
     rules: str = ""
     keep: str = ""
@@ -46,6 +49,11 @@ class GuardStrategy(Strategy):
         if not self.false_events > 0 or self.repair not in REPAIRS:
             repairs = ", ".join(REPAIRS)
             raise ArgumentError(f"guard takes false_events above 0 and repair of {repairs}.")
+
+    def check_task(self, task: str) -> None:
+        """Refuse classification, and say what is for it."""
+        if task == "classification":
+            raise ArgumentError("guard judges series, not cases: use labels, or no strategy.")
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Fit a guard on the training part and repair what is learnt from."""
@@ -89,11 +97,7 @@ class FittedGuard(GuardStrategy):
         return guard
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
-        """Repair cases one by one; series are repaired window by window, telemetry never."""
-        from sacm.quality.inspect import repair_for_training
-
-        if isinstance(data, ClassificationData):
-            data = repair_for_training(data, self.guard)[0]
+        """Obey rules; series are repaired window by window, telemetry never."""
         return super(GuardStrategy, self).prepare(self.obey(data), window=window)
 
     def obey(self, data: Any) -> Any:
