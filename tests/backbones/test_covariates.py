@@ -81,28 +81,6 @@ def test_attach_makes_the_same_sites_adaptive(name: str, batch: tuple[Tensor, Te
     model.train()(x, None, covariates).sum().backward()
 
 
-class Native(ForecastNetwork):
-    """Forecasts the covariates that it is given."""
-
-    def __init__(self) -> None:
-        super().__init__(input_len=LENGTH, horizon=HORIZON, channels=CHANNELS)
-        self.weight = nn.Parameter(torch.ones(()))
-
-    def forward(
-        self, x: Tensor, stamps: Tensor | None = None, covariates: Tensor | None = None
-    ) -> Tensor:
-        assert covariates is not None
-        return self.weight * covariates[:, LENGTH:, :CHANNELS]
-
-
-def test_a_network_that_takes_covariates_gets_them_scaled(batch: tuple[Tensor, Tensor]) -> None:
-    model = CovariateAdapter(Native(), past=PAST, mean=[1.0, 2.0, 3.0], std=[2.0, 1.0, 1.0])
-    found = model(batch[0], None, batch[1])
-    assert (found[..., 0] == 0).all()  # a past covariate
-    torch.testing.assert_close(found[..., 1], batch[1][:, LENGTH:, 1] - 2)
-    assert [name for name, _ in model.named_parameters()] == ["network.weight"]
-
-
 def test_missing_and_misshapen_covariates_are_refused(batch: tuple[Tensor, Tensor]) -> None:
     model = make_adapter()
     with pytest.raises(ArgumentError, match=r"needs covariates \[5, 20, 3\], got none"):
@@ -111,11 +89,10 @@ def test_missing_and_misshapen_covariates_are_refused(batch: tuple[Tensor, Tenso
         model(batch[0], None, batch[1][..., :2])
 
 
-def test_backbones_say_what_they_take() -> None:
-    taking = {
+def test_backbones_say_whether_they_read_the_calendar() -> None:
+    reading = {
         name
         for name in sacm.backbones.names("forecasting")
-        if describe(name, "forecasting", size="small").takes
+        if describe(name, "forecasting", size="small").calendar
     }
-    assert taking == {"Informer", "TimesNet"}
-    assert describe("Informer", "forecasting", size="small").takes == ("calendar",)
+    assert reading == {"Informer", "TimesNet"}

@@ -43,7 +43,7 @@ def test_json_holds_the_strategies(sacm: Command) -> None:
     record = json.loads(sacm("strategies", "--json").out)
     assert [each["name"] for each in record["strategies"]] == names()
     fixed = next(each for each in record["strategies"] if each["name"] == "fixed")
-    option = {"name": "p", "kind": "number", "default": None, "required": True}
+    option = {"name": "p", "kind": "number", "default": None}
     assert fixed["options"] == [{**option, "help": "The rate, in [0, 1)."}]
     assert record["scorers"] == ["spectral"]
     assert record["mappers"] == ["tanh"]

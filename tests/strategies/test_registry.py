@@ -6,7 +6,6 @@ import pytest
 
 from sacm.errors import ArgumentError
 from sacm.strategies import canonical, describe, names, parse
-from sacm.strategies.registry import without
 
 
 @pytest.mark.parametrize(
@@ -76,18 +75,11 @@ def test_every_strategy_and_option_is_explained() -> None:
 
 def test_options_have_kinds_defaults_and_choices() -> None:
     (p,) = describe("FIXED").options
-    assert (p.name, p.kind, p.default, p.required) == ("p", "number", None, True)
+    assert (p.name, p.kind, p.default) == ("p", "number", None)
     keep = describe("hard_denoise").options[0]
-    assert (keep.default, keep.required) == (0.1, False)
+    assert keep.default == 0.1
     options = {option.name: option for option in describe("sacm").options}
     assert options["log_norm"].kind == "true or false"
     assert options["rates"].kind == "own, permuted, mean, reversed"
     assert options["rates"].help.endswith("most reliable window drops most (reversed).")
     assert (options["scorer"].default, options["mapper"].default) == ("spectral", "tanh")
-
-
-def test_a_part_can_be_left_out() -> None:
-    assert without(parse("guard+sacm"), "guard") == parse("sacm")
-    left = without(parse("guard"), "guard")
-    assert left.check_task("forecasting") is None
-    assert left.parts == ()  # type: ignore[attr-defined]  # a combination of nothing

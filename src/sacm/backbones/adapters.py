@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
-from sacm.backbones.base import Backbone, ForecastNetwork
+from sacm.backbones.base import ForecastNetwork
 from sacm.errors import ArgumentError
 
 HIDDEN = 64  # units of an adapter's own network
@@ -59,8 +58,7 @@ class CovariateAdapter(NetworkAdapter):
 
     A gated projection of the covariates is added to the input windows, and a small network of the
     known-future ones to the forecast. Both begin at zero, so a fresh adapter forecasts what its
-    network does. A network whose `forward` takes `covariates` gets them scaled, and nothing is
-    added.
+    network does.
 
     Args:
         network: The network.
@@ -83,14 +81,11 @@ class CovariateAdapter(NetworkAdapter):
                 f"{count} means, {len(std)} deviations and {past} past covariates do not fit."
             )
         self.past, self.count = past, count
-        self.native = takes_covariates(type(network))
         known = torch.ones(self.input_len + self.horizon, count)
         known[self.input_len :, :past] = 0
         for name, values in {"mean": mean, "std": std, "known": known}.items():
             self.register_buffer(name, torch.as_tensor(values).float(), persistent=False)
         self.head = None
-        if self.native:
-            return
         self.project = nn.Linear(count, 2 * self.channels)
         self.strength = nn.Parameter(torch.zeros(self.channels))
         if past < count:
@@ -110,18 +105,9 @@ class CovariateAdapter(NetworkAdapter):
             raise ArgumentError(f"the network needs covariates {expected}, got {shape}.")
         # z-scores, 0 where they are not known
         scaled = ((covariates - self.mean) / self.std * self.known).to(x.dtype)
-        answer: Tensor
-        if self.native:
-            answer = self.network(x, stamps, scaled)
-            return answer
         content, gate = self.project(scaled[:, : self.input_len]).chunk(2, dim=-1)  # [B, L, C]
         x = x + self.strength * content * gate.sigmoid()
-        answer = self.network(x) if stamps is None else self.network(x, stamps)
+        answer: Tensor = self.network(x) if stamps is None else self.network(x, stamps)
         if self.head is not None:
             answer = answer + self.head(scaled[:, self.input_len :, self.past :])  # [B, H, C]
         return answer
-
-
-def takes_covariates(model: type[Backbone]) -> bool:
-    """Whether the `forward` of a network takes covariates by itself."""
-    return "covariates" in inspect.signature(model.forward).parameters

@@ -1,9 +1,7 @@
 """Crossformer: attention over segments, then over channels through a few routers.
 
 Zhang and Yan, "Crossformer: Transformer Utilizing Cross-Dimension Dependency for Multivariate Time
-Series Forecasting", ICLR 2023. Each channel is cut into segments that become tokens of a
-(channel, segment) grid. Coarser scales come from merging neighbouring segments; a decoder forecasts
-from every scale and the forecasts add up. No instance normalisation.
+Series Forecasting", ICLR 2023.
 
 Differs from the publication: dropout in the MLPs rather than on the residual branches, and a
 decoder MLP as wide as the encoder's.

@@ -1,8 +1,7 @@
 """DCdetector: attention between patches against attention inside them.
 
 Yang et al., "DCdetector: Dual Attention Contrastive Representation Learning for Time Series Anomaly
-Detection", KDD 2023. Both are views of one window; on normal data they are trained to agree,
-without reconstructing anything. Disagreement is the score.
+Detection", KDD 2023.
 
 Differs from the publication's code: the loss is the disagreement itself and so is the score, as
 first published; in-patch tokens are positions within the patch; the rows of both maps sum to 1;

@@ -1,9 +1,7 @@
 """InceptionTime: convolutions of three lengths side by side, six modules deep.
 
 Ismail Fawaz et al., "InceptionTime: Finding AlexNet for Time Series Classification", Data Mining
-and Knowledge Discovery 2020. Each module is a bottleneck followed by long, middle and short
-convolutions and a pooled path; a skip connection spans every three modules. The mean over time
-goes to a linear classifier.
+and Knowledge Discovery 2020.
 
 Differs from the publication: odd kernels 39, 19 and 9, which can be padded evenly; one network
 instead of the mean of five; a dropout after each module's activation, where it has none.

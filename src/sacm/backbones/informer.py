@@ -1,8 +1,7 @@
 """Informer: only the most selective queries attend; the encoder halves the length between layers.
 
 Zhou et al., "Informer: Beyond Efficient Transformer for Long Sequence Time-Series Forecasting",
-AAAI 2021. The decoder gets the last known values followed by zeros, in training and evaluation
-alike, and gives the whole horizon in one pass. No instance normalisation.
+AAAI 2021.
 
 Differs from the publication: dropout on attention weights and in MLPs, not on the residual
 branches; factor 3. Differs from other code: heads are merged in order, cross-attention is full, and

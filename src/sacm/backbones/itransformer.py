@@ -1,8 +1,7 @@
 """iTransformer: a whole channel is one token; attention mixes channels.
 
 Liu et al., "iTransformer: Inverted Transformers Are Effective for Time Series Forecasting",
-ICLR 2024. The window is normalised per channel (not in classification), each channel becomes a
-token by one Linear over time, and layers attend over the C tokens.
+ICLR 2024.
 
 Differs from the publication: nothing is dropped on the residual branches, and there are no
 calendar tokens. With one channel attention is a constant.

@@ -1,9 +1,7 @@
 """MultiPatchFormer: four patch lengths at once; time, then channels; the horizon in pieces.
 
 Naghashi et al., "A multiscale model for multivariate time series forecasting", Scientific Reports
-2025. Each channel is embedded with several patch lengths side by side; a causal Transformer runs
-over the joint tokens and one layer attends over channels. The horizon comes in eight pieces, each
-of which sees the pieces before it.
+2025.
 
 Differs from the publication: dropout also on the attention weights, and piece i reads exactly
 i * (H // 8) earlier values, so any horizon works. The doubled exponent of the positions and the

@@ -1,9 +1,7 @@
 """NSFormer (Non-stationary Transformer): level and spread given back to attention.
 
 Liu et al., "Non-stationary Transformers: Exploring the Stationarity in Time Series Forecasting",
-NeurIPS 2022. The window is normalised so that attention is easy to learn; two small projectors
-look at the raw window and return a scale and a shift for the attention logits, so that what
-normalisation took away is not lost.
+NeurIPS 2022.
 
 Differs from the publication: an encoder alone, with heads for classification and reconstruction,
 one hidden layer in the projectors, and nothing dropped on the residual branches.

@@ -1,8 +1,6 @@
 """PatchTST: every channel alone, overlapping patches as tokens.
 
 Nie et al., "A Time Series is Worth 64 Words: Long-term Forecasting with Transformers", ICLR 2023.
-The window is normalised per channel, its end repeated by one stride, and each channel is cut into
-overlapping patches that become the tokens of a small Transformer; one Linear reads all of them.
 
 Differs from the publication: LayerNorm and fixed positions (the publication offers both, and
 defaults to BatchNorm and a learned table), and nothing is dropped on the residual branches.

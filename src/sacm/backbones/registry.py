@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeVar, get_args
 import torch
 from torch import nn
 
-from sacm.backbones.adapters import takes_covariates
 from sacm.backbones.base import Backbone
 from sacm.errors import ArgumentError
 from sacm.registry import Registry
@@ -156,11 +155,7 @@ def has_tables(model: type[Backbone]) -> bool:
 
 @dataclass(frozen=True)
 class Description:
-    """What a person asks of a backbone before using it.
-
-    `takes` names what it takes besides windows, by its signature: calendar, covariates. An adapter
-    gives covariates to networks that take none.
-    """
+    """What a person asks of a backbone before using it."""
 
     name: str
     task: TaskName
@@ -170,7 +165,7 @@ class Description:
     cost: Cost
     reference: str
     config: Any
-    takes: tuple[str, ...]
+    calendar: bool  # whether it can be built with calendar tables
 
 
 def describe(name: str, task: TaskName, *, size: Size = "paper") -> Description:
@@ -179,7 +174,6 @@ def describe(name: str, task: TaskName, *, size: Size = "paper") -> Description:
     shape: dict[str, Any] = found.model.example_sizes
     with torch.random.fork_rng(devices=[]):  # asking changes nobody's random numbers
         model = build(name, task, channels=7, size=size, **shape)
-    taken = {"calendar": has_tables(found.model), "covariates": takes_covariates(found.model)}
     return Description(
         name=found.name,
         task=task,
@@ -189,5 +183,5 @@ def describe(name: str, task: TaskName, *, size: Size = "paper") -> Description:
         cost=found.cost,
         reference=found.reference,
         config=configure(found, size=size, overrides={}),
-        takes=tuple(name for name, takes in taken.items() if takes),
+        calendar=has_tables(found.model),
     )

@@ -1,9 +1,6 @@
 """TimeMixer: seasons mixed from fine to coarse, trends from coarse to fine.
 
 Wang et al., "TimeMixer: Decomposable Multiscale Mixing for Time Series Forecasting", ICLR 2024.
-The window is average-pooled to four resolutions. Each is split into season and trend; MLPs along
-time carry seasons to the next coarser scale and trends to the next finer one. Every scale makes a
-forecast and the forecasts add up.
 
 Differs from the publication's code: no calendar, which it repeats channel by channel over rows
 that run window by window, and no unused LayerNorm.

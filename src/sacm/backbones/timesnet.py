@@ -1,9 +1,6 @@
 """TimesNet: a series folded into images, one for each of its periods.
 
 Wu et al., "TimesNet: Temporal 2D-Variation Modeling for General Time Series Analysis", ICLR 2023.
-The strongest Fourier bins of a window give candidate periods; for each the sequence becomes a
-(cycle, phase) image, two inception convolutions work on it, and the images are added with their
-amplitudes as weights. One block serves forecasting, classification and anomaly detection.
 
 Differs from the publication's code: periods are chosen per window, never from the mean spectrum of
 the batch, so that a window's output does not depend on its neighbours; reconstruction and

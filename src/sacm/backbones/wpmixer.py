@@ -1,9 +1,7 @@
 """WPMixer: wavelet coefficients, each series of them forecast by its own patch mixer.
 
 Murad et al., "WPMixer: Efficient Multi-Resolution Mixing for Long-Term Time Series Forecasting",
-AAAI 2025. A discrete wavelet transform splits the window into one approximation and several
-detail series; each branch normalises, patches and mixes its own series and predicts the
-coefficients of the horizon, which the inverse transform joins.
+AAAI 2025.
 
 Differs from the publication's code: the first H values of the inverse transform are kept, not the
 last, so that odd horizons are not shifted by one step. `level=0` leaves the wavelet out, as the

@@ -65,7 +65,7 @@ def strategies(as_json: AsJson = False) -> None:
     for each in described:
         typer.echo(f"{each.name}: {each.summary}")
         rows = [
-            (o.name, "(needed)" if o.required else spell_value(o.default), o.kind, o.help)
+            (o.name, "(needed)" if o.default is None else spell_value(o.default), o.kind, o.help)
             for o in each.options
         ]
         if rows:

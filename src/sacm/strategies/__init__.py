@@ -5,7 +5,6 @@ from __future__ import annotations
 from sacm.strategies import (  # noqa: F401  (importing a file registers what is in it)
     fixed,
     guard,
-    hard_denoise,
     labels,
     race,
     sacm,

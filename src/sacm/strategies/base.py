@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -173,10 +173,6 @@ class Step:
         if weights is None:
             return losses.mean()
         return (losses * weights).sum() / weights.sum().clamp_min(1)
-
-    def other(self, **changes: Any) -> Step:
-        """The same step with another `model` or another `batch`."""
-        return replace(self, **changes)
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,7 @@ from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone
 from sacm.data.datasets import fingerprint
-from sacm.strategies.base import (
-    Prepared,
-    Step,
-    Strategy,
-    StrategyRun,
-    TrainingContext,
-    multiply,
-)
+from sacm.strategies.base import Prepared, Step, Strategy, StrategyRun, TrainingContext, multiply
 
 # What strategies made of data sets before: runs of one experiment differ in backbone or in one
 # part of their strategy, and fitting a guard takes longer than many of them train.
@@ -113,10 +106,7 @@ class CombinedRun(StrategyRun):
             part.begin_epoch(epoch)
 
     def weights(self, batch: Any, prediction: Tensor) -> Tensor | None:
-        product: Tensor | None = None
-        for part in self.parts:
-            product = multiply(product, part.weights(batch, prediction))
-        return product
+        return reduce(multiply, (part.weights(batch, prediction) for part in self.parts))
 
     def loss(self, step: Step) -> Tensor | None:
         return _first(part.loss(step) for part in self.parts)

@@ -31,7 +31,8 @@ def register(name: str, *, aliases: tuple[str, ...] = ()) -> Callable[[StrategyT
         ArgumentError: If the name is taken or has other characters in it.
 
     Example:
-        >>>         >>> from sacm.registry import temporary_entries
+        >>> from dataclasses import dataclass
+        >>> from sacm.registry import temporary_entries
         >>> from sacm.strategies import Strategy, canonical, register
         >>> with temporary_entries():
         ...     @register("clip")
@@ -99,22 +100,17 @@ def parts_of(strategy: Strategy) -> tuple[Strategy, ...]:
     return strategy.parts if isinstance(strategy, Combined) else (strategy,)
 
 
-def without(strategy: Strategy, name: str) -> Strategy:
-    """The strategy without the part of this name; nothing is left of that part alone."""
-    return join([part for part in parts_of(strategy) if part.name != name])
-
-
 def canonical(text: str) -> str:
     """Spell a strategy in the one way that its meaning has: defaults out, options in order."""
     return spell(*parts_of(parse(text)))
 
 
-def spell(*parts: Strategy) -> str:
+def spell(*parts: Any) -> str:
     """The text that `parse` makes these strategies of; members of a race are always named."""
     texts = []
     for part in parts:
         options: list[str] = []
-        for field in _fields(part):
+        for field in dataclasses.fields(part):
             value = getattr(part, field.name)
             if isinstance(value, tuple):
                 options += value
@@ -125,15 +121,7 @@ def spell(*parts: Strategy) -> str:
 
 
 def split(text: str, separator: str) -> list[str]:
-    """Split at the separators outside of parentheses, and strip the parts.
-
-    Raises:
-        ArgumentError: The parentheses do not match.
-
-    Example:
-        >>> split("raw,race(raw,sacm)", ",")
-        ['raw', 'race(raw,sacm)']
-    """
+    """Split at the separators outside of parentheses, and strip the parts."""
     parts, depth = [""], 0
     for letter in text:
         depth += {"(": 1, ")": -1}.get(letter, 0)
@@ -148,18 +136,13 @@ def split(text: str, separator: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _fields(kind: Any) -> tuple[dataclasses.Field[Any], ...]:
-    """The options of a strategy or its class; all of them are dataclasses."""
-    return dataclasses.fields(kind)
-
-
 def _parse_part(text: str) -> Strategy:
     """A strategy from its name and options; a field of several names takes all values without."""
     match = re.fullmatch(rf"({_NAME})(?:\((.*)\))?", text)
     if match is None:
         raise STRATEGIES.unknown(text)
-    kind, inner = STRATEGIES.get(match[1]), match[2] or ""
-    fields = [field.name for field in _fields(kind)]
+    kind: Any = STRATEGIES.get(match[1])
+    inner, fields = match[2] or "", [field.name for field in dataclasses.fields(kind)]
     hints = get_type_hints(kind) if inner else {}  # slow, and plans parse hundreds of names
     options: dict[str, Any] = {}
     for item in filter(None, split(inner, ",")):
@@ -178,12 +161,13 @@ def _parse_part(text: str) -> Strategy:
             raise ArgumentError(
                 f"strategy {text!r}: {key} must be {_takes(hints[key])}, got {value!r}."
             ) from None
-    for field in _fields(kind):
+    for field in dataclasses.fields(kind):
         if field.default is dataclasses.MISSING and field.name not in options:
             raise ArgumentError(
                 f"strategy {text!r} needs {field.name}: write {kind.name}({field.name}=…)."
             )
-    return kind(**options)
+    made: Strategy = kind(**options)
+    return made
 
 
 def _read_value(text: str, hint: Any) -> Any:
@@ -217,7 +201,6 @@ class StrategyOption(NamedTuple):
     name: str
     kind: str
     default: Any
-    required: bool
     help: str
 
 
@@ -239,18 +222,16 @@ def describe(name: str) -> StrategyDescription:
         >>> [(option.name, option.default) for option in describe("hard_denoise").options]
         [('keep', 0.1), ('kind', 'largest')]
     """
-    kind = STRATEGIES.get(name)
+    kind: Any = STRATEGIES.get(name)
     hints = get_type_hints(kind)
     # `name: sentence` lines of docstrings; longer sentences go on in indented lines.
     texts = "\n\n".join(base.__doc__ or "" for base in reversed(kind.__mro__))
     lines = re.findall(r"^ *(\w+): (.+(?:\n(?! *\w+: ) +.+)*)", texts, flags=re.MULTILINE)
     helps = {name: " ".join(words.replace("``", "").split()) for name, words in lines}
     options = []
-    for field in _fields(kind):
-        required = field.default is dataclasses.MISSING
+    for field in dataclasses.fields(kind):
         takes = _takes(hints[field.name]).removeprefix("one of ").removeprefix("a ")
-        default = None if required else field.default
-        help = helps.get(field.name, "")
-        options.append(StrategyOption(field.name, takes, default, required, help))
+        default = None if field.default is dataclasses.MISSING else field.default
+        options.append(StrategyOption(field.name, takes, default, helps.get(field.name, "")))
     summary = (kind.__doc__ or "").partition("\n\n")[0]
     return StrategyDescription(kind.name, " ".join(summary.split()), tuple(options))

@@ -29,8 +29,6 @@ mappers: Registry[MapperFactory] = Registry("mapper")
 scorers.register("spectral")(SpectralScorer)
 mappers.register("tanh")(RateMapper)
 
-_FIRST_GLOBAL_RATE = 0.1
-
 
 @register("sacm")
 @dataclass(frozen=True)
@@ -66,13 +64,9 @@ class SACM(Strategy, SACMConfig):
         if self.score != "spectral" and self.scorer != "spectral":
             raise ArgumentError(f"sacm(score={self.score}) works with the scorer spectral alone.")
 
-    def config(self) -> SACMConfig:
-        """Give the settings of the method alone."""
-        return SACMConfig(**{f.name: getattr(self, f.name) for f in fields(SACMConfig)})
-
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Attach; the layout probe runs on the first training batch."""
-        config = self.config()
+        config = SACMConfig(**{f.name: getattr(self, f.name) for f in fields(SACMConfig)})
         scorer = scorers.get(self.scorer)(context.channels, config)
         mapper = mappers.get(self.mapper)(config)
         if self.score == "amplitude":
@@ -105,10 +99,7 @@ class AmplitudeScorer(nn.Module):
 
 
 class RearrangedMapper(RateMapper):
-    """Map scores to rates as the method does, then give the rates to other windows.
-
-    `kind` is an option of `sacm(rates=…)`: "permuted", "mean" or "reversed".
-    """
+    """Map scores to rates as the method does, then rearrange them as `sacm(rates=kind)` says."""
 
     def __init__(self, config: SACMConfig, kind: str) -> None:
         super().__init__(config)
@@ -140,11 +131,11 @@ class LearnedGlobal(Strategy):
 class GlobalRate(nn.Module):
     """`p = p_min + (p_max - p_min) sigmoid(l)`, the same for every window."""
 
-    low, high = SACMConfig.p_min, SACMConfig.p_max
+    low, high, first = SACMConfig.p_min, SACMConfig.p_max, 0.1
 
     def __init__(self) -> None:
         super().__init__()
-        share = (_FIRST_GLOBAL_RATE - self.low) / (self.high - self.low)
+        share = (self.first - self.low) / (self.high - self.low)
         self.logit = nn.Parameter(torch.tensor(math.log(share / (1 - share))))
 
     def forward(self, scores: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -76,7 +76,7 @@ class CoTeachingRun(StrategyRun):
 
     def _loss(self, step: Step, network: Any, peer: Any) -> Tensor:
         """The loss of a network on the windows that its peer finds easiest."""
-        own, other = step.other(model=network), step.other(model=peer)
+        own, other = replace(step, model=network), replace(step, model=peer)
         answer = own.answer(step.inputs)
         with torch.no_grad(), other.evaluating():
             easy = _window_means(other.losses(other.answer(step.inputs)), step.batch)

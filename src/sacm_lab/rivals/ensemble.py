@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
@@ -65,7 +65,7 @@ class _EnsembleRun(StrategyRun):
 
     def loss(self, step: Step) -> Tensor:
         first, *others = self.committee.members
-        total = step.other(model=first).loss()
+        total = replace(step, model=first).loss()
         for network, batches in zip(others, self.batches, strict=True):
-            total = total + step.other(model=network, batch=next(batches)).loss()
+            total = total + replace(step, model=network, batch=next(batches)).loss()
         return total
