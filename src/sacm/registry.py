@@ -197,6 +197,7 @@ def letters_and_digits(name: str) -> str:
 COMMANDS: Registry[Any] = Registry("command")
 CORRUPTIONS: Registry[Any] = Registry("fault")
 DATASETS: Registry[Any] = Registry("data set", simplify=letters_and_digits)
+GENERATED: Registry[Any] = Registry("generated data set")  # functions (noise level, channels)
 METRICS: Registry[Any] = Registry("metric")
 STRATEGIES: Registry[Any] = Registry("strategy")
 TRAINING_FAULTS: Registry[Any] = Registry("fault")  # functions (data, ratio, seed) of a data set

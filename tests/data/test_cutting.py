@@ -94,6 +94,7 @@ def test_twelve_years_of_months_can_be_forecast_twelve_months_ahead():
     assert [len(part) for part in windows] == [65, 3, 19]
 
 
+@pytest.mark.lab
 def test_synth12_has_noisy_inputs_and_clean_targets_on_the_noisy_scale():
     data = synth12(0.5)
     batch = forecasting_windows(data, input_len=96, horizon=96).val.batch([0, 7])

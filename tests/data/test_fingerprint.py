@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-import sacm.data
 from sacm.data import classification_data, fingerprint, forecasting_data
 
 
@@ -31,4 +30,3 @@ def test_is_stable():
     assert fingerprint(data) == "45a8c0e03a7dc9ae"
     cases = classification_data(np.arange(12.0).reshape(4, 1, 3), ["a", "b", "a", "b"], name="y")
     assert fingerprint(cases) == "df4e5943a9151f7f"
-    assert fingerprint(sacm.data.synth12(0.5)) == "423bf1af22853bc1"

@@ -28,6 +28,7 @@ def test_forecast_errors_are_the_plain_means(tmp_path: Path) -> None:
     assert run.row["mae_raw"] == pytest.approx(float(raw.abs().mean()), rel=1e-5)
 
 
+@pytest.mark.lab
 def test_presets_of_the_paper() -> None:
     forecasting = get_task("forecasting")
     synth = synth12(0.5)

@@ -1,7 +1,4 @@
-"""Corrupt arrays, tensors and data sets on purpose, by a fault of any kind.
-
-Faults are kept by name. The library has noise in every value; plug-ins add faults of series.
-"""
+"""Corrupt arrays, tensors and data sets on purpose, by a fault of a plug-in."""
 
 from __future__ import annotations
 
@@ -17,12 +14,9 @@ from torch import Tensor
 from sacm import registry
 from sacm.data.datasets import AnyData, ForecastingData, as_numpy
 from sacm.data.scaling import fill_data
-from sacm.data.synthetic import SEED_STEP, add_layered_noise
 from sacm.errors import ArgumentError
 from sacm.registry import TRAINING_FAULTS, Registry
 
-_DEGREES_OF_FREEDOM = 2.5
-_SHORTEST_LAYERED = 6
 _USUAL_RATIO = 0.3
 
 ValueFault = Callable[[np.ndarray, float, int], np.ndarray]
@@ -68,8 +62,8 @@ def corrupt(
         x: An array or tensor whose last axis are channels (or `[T]`), or a `ForecastingData`.
         kind: gaussian and student_t (2.5 degrees of freedom) add noise of `level` times the spread
             of each channel; missing sets a share `level` of the entries to 0; layered is the
-            mixture of Synth-12 along the first axis. Faults of plug-ins (`sacm corrupt --list`)
-            corrupt a share `level` of a series.
+            mixture of Synth-12 along the first axis. Others (`sacm corrupt --list`) corrupt a share
+            `level` of a series.
         level: How much.
         seed: Of the random draw.
         targets: What a `ForecastingData` is to forecast: its clean values ("clean"), or the
@@ -144,51 +138,3 @@ def corrupt_training(data: AnyData, contamination: str, *, seed: int = 0) -> Any
     kind, ratio = parse_contamination(contamination)
     worse: AnyData = TRAINING_FAULTS.get(kind)(data, ratio, seed)
     return worse
-
-
-def _add_noise(draw: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]) -> ValueFault:
-    """Make a fault that adds drawn numbers of `level` times the spread of each channel."""
-    return lambda x, level, seed: np.asarray(
-        x + level * _spread(x) * draw(np.random.default_rng(seed), x.shape)
-    )
-
-
-def _spread(x: np.ndarray) -> np.ndarray:
-    """Standard deviation `[C]` of each channel of `[..., C]`; 1 where a channel is constant."""
-    spread = x.std(axis=tuple(range(x.ndim - 1)))
-    return np.where(spread > 0, spread, 1.0)
-
-
-def _blank_entries(x: np.ndarray, level: float, seed: int) -> np.ndarray:
-    """Set a share `level` of the entries to 0."""
-    return np.asarray(np.where(np.random.default_rng(seed).random(x.shape) < level, 0.0, x))
-
-
-def _add_layers(x: np.ndarray, level: float, seed: int) -> np.ndarray:
-    """Add the mixture of Synth-12, scaled by the spread of each channel."""
-    if x.ndim != 2 or len(x) < _SHORTEST_LAYERED:
-        raise ArgumentError(
-            f"layered needs a series [T] or [T, C] of at least {_SHORTEST_LAYERED} steps, got "
-            f"{list(x.shape)}."
-        )
-    spread = _spread(x)
-    columns = [
-        add_layered_noise(column, level, seed + SEED_STEP * c)
-        for c, column in enumerate((x / spread).T)
-    ]
-    return np.asarray(np.stack(columns, axis=1) * spread)
-
-
-for _name, _fault in {
-    "missing": Fault("entries are 0", _blank_entries, largest=1.0),
-    "gaussian": Fault(
-        "normal noise in every value",
-        _add_noise(lambda random, shape: random.standard_normal(shape)),
-    ),
-    "student_t": Fault(
-        "noise with heavy tails in every value",
-        _add_noise(lambda random, shape: random.standard_t(_DEGREES_OF_FREEDOM, shape)),
-    ),
-    "layered": Fault("the mixture of Synth-12 in every value", _add_layers),
-}.items():
-    CORRUPTIONS.register(_name)(_fault)

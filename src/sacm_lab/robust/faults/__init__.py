@@ -22,7 +22,7 @@ OTHERS = (
     *("tsf_const", "tsf_missing", "tsf_gaussian", "tsf_seq"),
     *("symmetric", "asymmetric", "anomalies"),
 )
-
+NOISE = ("missing", "gaussian", "student_t", "layered")  # of arrays only
 
 FAULTS: Registry[Any] = Registry("fault")
 
@@ -34,12 +34,14 @@ def add_fault(name: str, fault: Any, *, group: str = "") -> None:
     """
     for registry in (FAULTS, TRAINING_FAULTS):
         registry.register(name, group=group)(fault)
-    if name != "missing":  # the library has its own, which sets single values to 0
+    if name not in NOISE:  # `missing` of arrays sets single values to 0
         CORRUPTIONS.register(name, group=group)(fault)
 
 
 def register() -> None:
     """Make the faults of the laboratory available by name."""
+    for name in NOISE:
+        CORRUPTIONS.register(name)(f"sacm_lab.robust.faults.noise:{name}")
     for group, names in (("tested", TESTED), ("transfer", TRANSFER), ("", OTHERS)):
         for name in names:
             add_fault(name, f"sacm_lab.robust.faults.catalogue:{name}", group=group)

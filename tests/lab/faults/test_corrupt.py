@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from sacm.data import corrupt, synth12
-from sacm.data.synthetic import add_layered_noise, clean_series
 from sacm.errors import ArgumentError
+from sacm_lab.datasets.synth12 import add_layered_noise, clean_series
 
 X = np.random.default_rng(0).standard_normal((20_000, 2)) * [1.0, 50.0] + [0.0, 7.0]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import sacm.data
-from sacm.data.synthetic import add_layered_noise, clean_series
 from sacm.errors import ArgumentError
+from sacm_lab.datasets.synth12 import add_layered_noise, clean_series
 
 # level: SNR in dB, spectral flatness, mean squared error, as published
 PUBLISHED = {
@@ -60,6 +60,7 @@ def test_data_set():
 
 
 def test_channels_have_their_own_seeds(clean):
+    assert sacm.data.fingerprint(sacm.data.synth12(0.5)) == "423bf1af22853bc1"
     data = sacm.data.synth12(sigma=0.5, channels=2)
     np.testing.assert_array_equal(data.clean[:, 0], clean.astype(np.float32))
     np.testing.assert_array_equal(data.clean[:, 1], clean_series(142).astype(np.float32))
