@@ -19,7 +19,8 @@ from sacm.data.windows import forecasting_windows
 from sacm.files import write_json
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.classification import measure_classes
-from sacm.tasks.baselines import ForecastBaselines, alarm_baselines, class_baselines
+from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
+from sacm.tasks.baselines import alarm_baselines, class_baselines, forecast_baselines
 
 OUT = Path(__file__).parents[1] / "results" / "users" / "baselines.json"
 
@@ -28,14 +29,14 @@ def forecasts(data: Any) -> dict[str, Any]:
     """Naive forecasts over every test window of the paper's shortest horizon."""
     short = data.name == "ILI"
     windows = forecasting_windows(data, input_len=24 if short else 96, horizon=24 if short else 96)
-    batches, baselines = (
-        WindowBatches(windows.test, 256),
-        ForecastBaselines(data, windows.test.scaler),
-    )
-    perfect = baselines.accumulator()
-    for batch in batches:
-        perfect.update(batch.y, batch.y, observed=batch.observed, series=batch.series)
-    return baselines.compare(batches, perfect.compute())
+    batches = WindowBatches(windows.test, 256)
+
+    def perfect(accumulator: ForecastAccumulator) -> ForecastReport:
+        for batch in batches:
+            accumulator.update(batch.y, batch.y, observed=batch.observed, series=batch.series)
+        return accumulator.compute()
+
+    return forecast_baselines(data, windows.test.scaler, batches, perfect)[1]
 
 
 def alarms(data: Any) -> dict[str, Any]:

@@ -18,17 +18,18 @@ from benchmarks import make_parser
 from sacm.data import resolve
 from sacm.data.batches import ForecastWindows
 from sacm.data.datasets import Splits
-from sacm.errors import SACMError
+from sacm.errors import ArgumentError, SACMError
 from sacm.files import read_json, write_json
 from sacm.inference import Predictor
 from sacm.inference.forecast import prepare_evaluation
 from sacm.tasks import make_settings
-from sacm.tasks.calibration import ErrorQuantiles, forecast_residuals
+from sacm.tasks.calibration import ErrorQuantiles, Residuals, forecast_residuals
 from sacm.training import Hardware, train
 
 SETS = ("ETTh1", "ETTh2", "ETTm1", "ETTm2", "Exchange", "ILI", "Weather", "ECG")
 NOMINAL = (0.5, 0.8, 0.95)
 CRPS_LEVELS = tuple(round(0.05 * place, 2) for place in range(1, 20))
+FEWEST = 10  # windows to calibrate intervals with, and to test them
 TEST_ROWS, TRAIN_WINDOWS = 4000, 1500
 OUT = Path(__file__).parents[1] / "results" / "users" / "coverage.json"
 
@@ -72,18 +73,39 @@ def measure_uncertainty(predictor: Predictor, windows: ForecastWindows) -> dict[
     The windows are in order of time and chose nothing. Those of the second half that touch a
     target of the first are left out. Widths and the CRPS are in z-scored units.
     """
-    before, after = forecast_residuals(predictor.network, windows, predictor.strategy).halves()
-    errors, intervals = before.fit(), []
+    before, after = halves(forecast_residuals(predictor.network, windows, predictor.strategy))
+    errors = ErrorQuantiles.fit(before.values, moves=before.moves, shares=before.shares)
+
+    def bound(level: float) -> np.ndarray:
+        offset = errors.offset(level, moves=after.moves, shares=after.shares)
+        return np.broadcast_to(offset, after.values.shape)
+
+    intervals = []
     for coverage in NOMINAL:
-        low, high = (after.bound(errors, (1 + sign * coverage) / 2) for sign in (-1, 1))
+        low, high = (bound((1 + sign * coverage) / 2) for sign in (-1, 1))
         intervals.append(measure_intervals(after.values, low, high, coverage))
-    quantiles = np.stack([after.bound(errors, level) for level in CRPS_LEVELS])
+    quantiles = np.stack([bound(level) for level in CRPS_LEVELS])
     return {
         "calibration_windows": len(before.values),
         "windows": len(after.values),
         "crps": crps(after.values, quantiles, CRPS_LEVELS),
         "intervals": intervals,
     }
+
+
+def halves(residuals: Residuals) -> tuple[Residuals, Residuals]:
+    """The first half, and later windows that no target of the first half lies in."""
+    starts, half = residuals.starts, len(residuals.starts) // 2
+    later = np.arange(half, len(starts))
+    if half:
+        later = later[starts[later] >= starts[half - 1] + residuals.values.shape[1]]
+    if min(half, len(later)) < FEWEST:
+        raise ArgumentError(f"{len(starts)} windows are too few to judge intervals by.")
+    before, after = (
+        Residuals(*(None if each is None else each[part] for each in residuals))
+        for part in (np.arange(half), later)
+    )
+    return before, after
 
 
 def measure_intervals(
@@ -110,7 +132,7 @@ def crps(truth: np.ndarray, quantiles: np.ndarray, levels: tuple[float, ...]) ->
 
 def add_alike(found: dict[str, Any], predictor: Predictor, windows: ForecastWindows) -> None:
     """Add what intervals that are alike after all windows would have enclosed."""
-    before, after = forecast_residuals(predictor.network, windows, predictor.strategy).halves()
+    before, after = halves(forecast_residuals(predictor.network, windows, predictor.strategy))
     errors = ErrorQuantiles.fit(before.values, shares=before.shares)
     residuals = after.values
     bounds = {

@@ -118,11 +118,9 @@ def tabulate(predictor: Predictor, data: Any, **options: Any) -> Answer:
     forecast = forecast_data(predictor, data, **options)
     notes = forecast.notes
     if forecast.bounds and (errors := predictor.errors) is not None:
-        pairs = [f"{share:.0%} enclosed {value:.1%}" for share, value in errors.measured.items()]
         notes += (
             f"Intervals are conformal, from {errors.source} of the run; wider where a window moves "
-            "further or values were repaired or missing."
-            + (f" Measured on later test windows: {', '.join(pairs)}." if pairs else ""),
+            "further or values were repaired or missing.",
         )
     return Answer(forecast.table(), notes, forecast.data.understood, forecast)
 

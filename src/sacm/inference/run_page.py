@@ -15,12 +15,12 @@ from sacm.reports.figures import alarm_figure, count_figure, forecast_figure, tr
 from sacm.reports.page import embed_figure, folded, page, paragraph
 from sacm.reports.table import Table, record_table
 from sacm.tasks import get_task
-from sacm.tasks.calibration import COVERAGES
 from sacm.training import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_COVERAGES = (0.8, 0.95)  # of the intervals that are drawn
 _HISTORY = 4  # horizons that are drawn before a forecast, at least one input
 
 
@@ -83,7 +83,8 @@ def _prediction(run: Run) -> dict[str, list[str]]:
     task, predictor = run.settings.task, Predictor.load(run)
     if task == "classification":
         return {}
-    shares = COVERAGES if predictor.errors is not None and predictor.errors.measured else ()
+    enough = 0 if predictor.errors is None else predictor.errors.windows
+    shares = [share for share in _COVERAGES if enough >= 2 / (1 - share)]
     times = None
     try:
         data: Any = run.load_data()

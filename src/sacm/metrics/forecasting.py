@@ -223,14 +223,6 @@ class ForecastAccumulator:
             }
         return ForecastReport(self.windows, horizon, channels, scaled, raw, relative)
 
-    def by_series(self) -> list[tuple[float, float] | None]:
-        """Mean absolute error of each series, scaled and raw; None of one without any target."""
-        assert isinstance(self._totals, Tensor)
-        raw = self._raw_totals(self._totals)[:, 1]
-        parts = (self._totals[:, 0], self._totals[:, 1], raw)
-        sums = zip(*(part.sum(dim=(1, 2)).tolist() for part in parts), strict=True)
-        return [(own / seen, other / seen) if seen else None for seen, own, other in sums]
-
     def _raw_totals(self, totals: Tensor) -> Tensor:
         """Counts, absolute and squared errors in raw units, [S, 3, H, C]."""
         assert self._scales is not None

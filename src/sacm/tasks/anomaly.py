@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
@@ -26,7 +25,6 @@ from sacm.tasks.base import (
     EVALUATION_BATCH,
     FORECASTING_ONLY,
     Calibration,
-    HeadingsAndRows,
     NetworkShape,
     Result,
     Scaler,
@@ -34,23 +32,12 @@ from sacm.tasks.base import (
     Trained,
     column_names,
     evaluating,
-    registered_values,
 )
 from sacm.tasks.baselines import alarm_baselines
 
 _WINDOW, _BATCH, _QUANTILE = 100, 32, 0.95
 FEWEST_NORMAL = 20  # validation rows that a threshold needs
 LARGE = 3_000_000  # values; larger data are not inspected
-# Rows of the table of results: every F1 beside what random scores reach, then what needs no
-# threshold.
-_ROWS = (
-    ("plain", "precision", "recall", "f1"),
-    ("point-adjusted", "precision_pa", "recall_pa", "f1_pa"),
-    ("point-adjusted, random scores", None, None, "f1_pa_random"),
-    ("best threshold (an upper bound)", None, None, "f1_best"),
-    ("AUC-PR, no threshold", None, None, "auc_pr"),
-    ("AUC-ROC, no threshold", None, None, "auc_roc"),
-)
 
 
 class Anomaly(Task[AnomalyData]):
@@ -116,14 +103,6 @@ class Anomaly(Task[AnomalyData]):
         scores, segments = step_scores(trained, windows.test), data.segment_names()
         result = judge_scores(scores, data.labels, threshold, trained.settings, segments=segments)
         return replace(result, evaluated=len(windows.test))
-
-    def tabulate(self, metrics: Mapping[str, Any]) -> HeadingsAndRows:
-        row = metrics["test"]
-        rows: list[Sequence[Any]] = [
-            (name, *(None if key is None else row[key] for key in keys)) for name, *keys in _ROWS
-        ]
-        rows += [(name, None, None, value) for name, value in registered_values(metrics, self.name)]
-        return ("measure", "precision", "recall", "F1 or area"), rows
 
 
 def judge_scores(

@@ -19,7 +19,7 @@ from sacm.data.batches import WindowBatches, beside_windows
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError, DataError
-from sacm.metrics.catalogue import registered_metrics
+from sacm.metrics.catalogue import METRICS
 from sacm.settings import AUTO, COVARIATES, ResolvedSettings, RunSettings, Selection
 from sacm.strategies.base import Step, Strategy, StrategyRun
 from sacm.strategies.registry import canonical, parse
@@ -219,9 +219,12 @@ class Task(ABC, Generic[DataKind]):
     def evaluate(self, trained: Trained, windows: SplitWindows[Any], data: DataKind) -> Result:
         """Test once, with the chosen checkpoint."""
 
-    @abstractmethod
     def tabulate(self, metrics: Mapping[str, Any]) -> HeadingsAndRows:
         """The test results of a run for people: headings, and rows that begin with a name."""
+        known = {name: METRICS.find(name) for name in metrics["test"]}
+        labels = {name: each.label for name, each in known.items() if each is not None}
+        rows = metrics["test"].items()
+        return ("measure", "value"), [(labels.get(k, k.replace("_", " ")), v) for k, v in rows]
 
 
 def to_device(batch: Any, device: torch.device) -> Any:
@@ -243,9 +246,3 @@ def evaluating(model: nn.Module) -> Iterator[torch.device]:
             yield next(model.parameters()).device
     finally:
         model.train(training)
-
-
-def registered_values(metrics: Mapping[str, Any], task: TaskName) -> list[tuple[str, Any]]:
-    """Label and value of the metrics that plug-ins have added to a run's row."""
-    row = metrics["test"]
-    return [(each.label, row[each.name]) for each in registered_metrics(task) if each.name in row]

@@ -7,6 +7,7 @@ keep it apart from the row of the run, which reports and comparisons are made fr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,81 +32,64 @@ _RIDGE_CASES, _RIDGE_FEATURES = 2_000, 2_520
 _MOST_RIDGE_VALUES = 40_000_000  # numbers in all cases up to which the ridge takes seconds
 
 
-class ForecastBaselines:
-    """Measures the naive forecasts on the windows that the model is tested on.
+def forecast_baselines(
+    data: ForecastingData,
+    scaler: ChannelScaler,
+    batches: WindowBatches[Any],
+    measure: Callable[[ForecastAccumulator], ForecastReport],
+) -> tuple[ForecastReport, dict[str, Any]]:
+    """Measure a model and the naive forecasts on the same test windows.
 
     "naive" repeats the last value of the window, "seasonal naive" the last season of the series.
-    Both see the data as they came, whatever a strategy makes of them.
-
-    Args:
-        data: The data, with training rows or only rows to test on.
-        scaler: What windows are scaled by.
+    Both see the data as they came, whatever a strategy makes of them. `measure` adds the model's
+    forecasts to an accumulator.
     """
+    filled, _ = fill_data(data)  # a naive forecast repeats values that are there
+    values = filled.values[order_in_time(data)]  # as windows count their rows
+    # Data that only test have no training rows: the step of a season is then taken from them.
+    ranges = data.ranges("train") or data.ranges("test")
+    longest = max(ranges, key=len)
+    season = season_length(filled.values[longest.start : longest.stop], data.frequency)
+    own = data.by_series(ranges) if scaler.series else {"": ranges}
+    segments = (
+        [data.values[rows.start : rows.stop] for rows in own.get(name, ())] or [data.values[:0]]
+        for name in scaler.series or ("",)
+    )
+    naive_error = np.stack([naive_training_error(each, season) for each in segments])  # [S, C]
 
-    def __init__(self, data: ForecastingData, scaler: ChannelScaler) -> None:
-        self._data, _ = fill_data(data)  # a naive forecast repeats values that are there
-        self._values = self._data.values[order_in_time(data)]  # as windows count their rows
-        self._scaler = scaler
-        # Data that only test have no training rows: the step of a season is then taken from them.
-        ranges = data.ranges("train") or data.ranges("test")
-        longest = max(ranges, key=len)
-        rows = self._data.values[longest.start : longest.stop]
-        self.season = season_length(rows, data.frequency)
-
-        own = data.by_series(ranges) if scaler.series else {"": ranges}
-        segments = (
-            [data.values[rows.start : rows.stop] for rows in own.get(name, ())]
-            for name in scaler.series or ("",)
-        )
-        none = [data.values[:0]]
-        errors = [naive_training_error(each or none, self.season) for each in segments]
-        self._naive_error = np.stack(errors)  # [S, C]
-
-    def accumulator(self) -> ForecastAccumulator:
-        """A new one that measures all that results are compared by."""
-        return ForecastAccumulator(self._scaler, self._naive_error)
-
-    def compare(self, batches: WindowBatches[Any], model: ForecastReport) -> dict[str, Any]:
-        """Measure the naive forecasts on test batches, beside the report on the model."""
-        reports = {"model": model, "naive": self._measure(batches, 1)}
-        if self.season > 1 and self._has_season_before(batches):
-            reports["seasonal naive"] = self._measure(batches, self.season)
-        errors = {name: report.scaled.mae for name, report in reports.items()}
-        error = errors.pop("model")
-        best = min(errors, key=errors.__getitem__)
-        sentences = []
-        if error >= errors[best]:
-            what = "value" if best == "naive" else f"season of {self.season} steps"
-            sentences.append(
-                f"this model loses to repeating the last {what} ({best}): MAE {error:.4g} against "
-                f"{errors[best]:.4g}, z-scored. What may help: more time (--time 10m), more input "
-                "(--input-len), more rows; or use that baseline."
-            )
-        rows = {
-            name: {"mae": report.scaled.mae, "mse": report.scaled.mse, **report.relative}
-            for name, report in reports.items()
-        }
-        return {"rows": rows, "sentences": sentences, "season": self.season}
-
-    def _measure(self, batches: WindowBatches[Any], season: int) -> ForecastReport:
-        """Errors of repeating the last `season` rows before the targets."""
-        errors = self.accumulator()
+    def repeat(count: int) -> ForecastReport:
+        """Errors of repeating the last `count` rows before the targets."""
+        errors = ForecastAccumulator(scaler, naive_error)
         for batch in batches:
-            steps = np.arange(batch.y.shape[1]) % season
-            first = batch.positions.numpy()[:, None] + batch.x.shape[1] - season
-            values = self._values[first + steps]  # [B, H, C]
-            scaled = self._scaler.of_places(batch.series).transform(values)
+            steps = np.arange(batch.y.shape[1]) % count
+            first = batch.positions.numpy()[:, None] + batch.x.shape[1] - count
+            scaled = scaler.of_places(batch.series).transform(values[first + steps])  # [B, H, C]
             forecast = torch.from_numpy(scaled)
             errors.update(forecast, batch.y, observed=batch.observed, series=batch.series)
         return errors.compute()
 
-    def _has_season_before(self, batches: WindowBatches[Any]) -> bool:
-        """Whether every test window ends at least one season after its series begins."""
-        begins = first_rows(self._data)
-        first = np.concatenate([batch.positions.numpy() for batch in batches])
-        begin = begins[np.searchsorted(begins, first, side="right") - 1]
-        length = batches.windows.batch([0]).x.shape[1]
-        return bool((first + length - self.season >= begin).all())
+    model = measure(ForecastAccumulator(scaler, naive_error))
+    reports = {"naive": repeat(1)}
+    begins, starts = first_rows(data), batches.windows.starts
+    begin = begins[np.searchsorted(begins, starts, side="right") - 1]
+    length = batches.windows.batch([0]).x.shape[1]
+    if season > 1 and (starts + length - season >= begin).all():  # a season before every window
+        reports["seasonal naive"] = repeat(season)
+    best = min(reports, key=lambda name: reports[name].scaled.mae)
+    error, least = model.scaled.mae, reports[best].scaled.mae
+    sentences = []
+    if error >= least:
+        what = "value" if best == "naive" else f"season of {season} steps"
+        sentences.append(
+            f"this model loses to repeating the last {what} ({best}): MAE {error:.4g} against "
+            f"{least:.4g}, z-scored. What may help: more time (--time 10m), more input "
+            "(--input-len), more rows; or use that baseline."
+        )
+    rows = {
+        name: {"mae": report.scaled.mae, "mse": report.scaled.mse, **report.relative}
+        for name, report in {"model": model, **reports}.items()
+    }
+    return model, {"rows": rows, "sentences": sentences, "season": season}
 
 
 def alarm_baselines(report: AnomalyReport) -> dict[str, Any]:

@@ -10,9 +10,8 @@ JASA 2018). The factor is known before the future is, so the coverage stays as i
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -34,9 +33,7 @@ STEPS = (200, 40, 20)  # levels are 1/200, 2/200 …; fewer where the table woul
 MAX_REPAIRED = 0.5  # share of a window's values above which no forecast is made
 STEADY = 0.1  # of the usual movement, added to all: windows at rest keep some width
 MOST = 4.0  # factors of movement lie between 1 / MOST and MOST
-FEWEST_TO_JUDGE = 10  # windows to calibrate intervals with, and to test them
-COVERAGES = (0.8, 0.95)  # intervals that a run's page judges
-SHOWN_WINDOWS, SHOWN_CHANNELS, SHOWN_VALUES = 200, 12, 1 << 17  # of test forecasts, at most
+SHOWN_WINDOWS, SHOWN_CHANNELS = 100, 12  # of test forecasts, at most
 _TENSORS = ("levels", "offsets", "usual")
 
 
@@ -49,9 +46,6 @@ class ErrorQuantiles:
     usual: Array  # how far a usual window moves [C]; 0 where width does not depend on it
     windows: int = 0  # residuals of the step and channel that has the fewest
     source: str = ""  # what the calibration windows were, in words
-    # What intervals of later windows enclosed when earlier ones calibrated them, by the share they
-    # should enclose; empty if there were too few windows.
-    measured: dict[float, float] = field(default_factory=dict)
 
     @classmethod
     def fit(
@@ -113,16 +107,13 @@ class ErrorQuantiles:
     def to_record(self) -> Calibration:
         """Tensors and text for the folder of a run."""
         tensors = {name: torch.from_numpy(getattr(self, name)) for name in _TENSORS}
-        text = {"source": self.source, "windows": str(self.windows)}
-        return Calibration(tensors, {**text, "measured": json.dumps([*self.measured.items()])})
+        return Calibration(tensors, {"source": self.source, "windows": str(self.windows)})
 
     @classmethod
     def from_record(cls, record: Calibration) -> Self:
         """What `to_record` wrote; KeyError or ValueError if it is damaged."""
-        text = record.text
-        measured = {float(share): value for share, value in json.loads(text["measured"])}
-        levels, offsets, usual = (record.tensors[name].numpy() for name in _TENSORS)
-        return cls(levels, offsets, usual, int(text["windows"]), text["source"], measured)
+        arrays = (record.tensors[name].numpy() for name in _TENSORS)
+        return cls(*arrays, int(record.text["windows"]), record.text["source"])
 
 
 def _rank(ordered: Array, level: float) -> Array:
@@ -176,34 +167,6 @@ class Residuals(NamedTuple):
     shares: Array | None  # [N, C] repaired, if anything repairs
     starts: Array  # [N] first rows
 
-    def fit(self, source: str = "") -> ErrorQuantiles:
-        """The quantiles of these."""
-        return ErrorQuantiles.fit(self.values, moves=self.moves, shares=self.shares, source=source)
-
-    def bound(self, errors: ErrorQuantiles, level: float) -> Array:
-        """A quantile of these windows as its distance from the forecast, `[N, H, C]`."""
-        offset = errors.offset(level, moves=self.moves, shares=self.shares)
-        return np.broadcast_to(offset, self.values.shape)
-
-    def halves(self) -> tuple[Residuals, Residuals]:
-        """The first half, and later windows that no target of the first half lies in.
-
-        Raises:
-            ArgumentError: There are too few.
-        """
-        half = len(self.starts) // 2
-        later = np.arange(half, len(self.starts))
-        if half:
-            later = later[self.starts[later] >= self.starts[half - 1] + self.values.shape[1]]
-        if min(half, len(later)) < FEWEST_TO_JUDGE:
-            raise ArgumentError(f"{len(self.starts)} windows are too few to judge intervals by.")
-        shares = np.zeros(self.moves.shape) if self.shares is None else self.shares
-        first, second = (
-            Residuals(self.values[part], self.moves[part], shares[part], self.starts[part])
-            for part in (np.arange(half), later)
-        )
-        return first, second
-
 
 def forecast_residuals(model: Any, windows: ForecastWindows, strategy: Strategy) -> Residuals:
     """Target minus forecast, scaled, of all windows, or of evenly spaced ones if they are many."""
@@ -236,51 +199,30 @@ def calibrate_forecasts(
     The record holds what `ErrorQuantiles.from_record` reads, and what `show_forecasts` gives.
     `source` says what the windows are.
     """
-    residuals = forecast_residuals(model, windows, strategy)
-    errors = residuals.fit(f"{len(residuals.values):,} {source} windows")
-    tensors, text = replace(errors, measured=measure_coverage(residuals)).to_record()
+    residuals, moves, shares, _ = forecast_residuals(model, windows, strategy)
+    source = f"{len(residuals):,} {source} windows"
+    errors = ErrorQuantiles.fit(residuals, moves=moves, shares=shares, source=source)
+    tensors, text = errors.to_record()
     return Calibration({**tensors, **show_forecasts(model, windows, strategy)}, text)
 
 
-def measure_coverage(residuals: Residuals) -> dict[float, float]:
-    """The share of later targets that intervals enclose, by nominal share; empty if too few."""
-    shares = {}
-    try:
-        before, after = residuals.halves()
-        errors, truth = before.fit(), after.values
-        for share in COVERAGES:
-            low, high = (after.bound(errors, (1 + sign * share) / 2) for sign in (-1, 1))
-            inside = (truth >= low) & (truth <= high)
-            shares[share] = float(inside[np.isfinite(truth)].mean())
-    except ArgumentError:  # too few windows
-        return {}
-    return shares
-
-
 def show_forecasts(model: Any, windows: ForecastWindows, strategy: Strategy) -> dict[str, Tensor]:
-    """Forecasts of consecutive test rows and the truth, in raw units, for pictures.
+    """Forecasts of the last test rows and the truth, in raw units, for a picture.
 
-    Of the last N windows that follow each other without overlap: `shown_rows` `[N]`, the first
-    forecast row; `shown_forecasts` and `shown_truth` `[N, H, C]`, NaN where not measured.
+    Of N windows one after the other: `shown_rows` `[N]`, the first forecast row; `shown_forecasts`
+    and `shown_truth` `[N, H, C]`, NaN where not measured.
     """
-    places = {int(start): place for place, start in enumerate(windows.starts)}
-    channels = min(windows.batch([0]).y.shape[2], SHOWN_CHANNELS)
-    most = max(1, min(SHOWN_WINDOWS, SHOWN_VALUES // (windows.horizon * channels)))
-    last = int(windows.starts[-1])
-    chosen: list[int] = []
-    while last in places and len(chosen) < most:
-        chosen.insert(0, places[last])
-        last -= windows.horizon
+    starts, last = windows.starts, len(windows) - 1
+    chosen = np.arange(last, -1, -windows.horizon)[:SHOWN_WINDOWS]
+    chosen = chosen[starts[last] - starts[chosen] == last - chosen][::-1]  # of the last series
     batch = windows.batch(chosen)
     with evaluating(model) as device:
         moved = to_device(batch, device)
         answer = model(strategy.inputs(moved.x), *beside_windows(moved)).float().cpu()
+    truth = batch.y if batch.observed is None else batch.y.where(batch.observed >= 1, torch.nan)
+    shown = {"shown_forecasts": answer, "shown_truth": truth}
     scaler = windows.scaler.of_places(batch.series)
-    truth = scaler.inverse(batch.y.clone())
-    if batch.observed is not None:
-        truth[batch.observed < 1] = torch.nan
     return {
-        "shown_rows": torch.from_numpy(windows.starts[chosen] + windows.input_len).long(),
-        "shown_forecasts": scaler.inverse(answer)[..., :channels].float().contiguous(),
-        "shown_truth": truth[..., :channels].float().contiguous(),
+        "shown_rows": torch.from_numpy(starts[chosen] + windows.input_len),
+        **{k: scaler.inverse(v)[..., :SHOWN_CHANNELS].contiguous() for k, v in shown.items()},
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -23,7 +22,6 @@ from sacm.strategies.base import Step, Strategy
 from sacm.tasks.base import (
     EVALUATION_BATCH,
     FORECASTING_ONLY,
-    HeadingsAndRows,
     NetworkShape,
     Result,
     Scaler,
@@ -95,10 +93,6 @@ class Classification(Task[ClassificationData]):
         row = {**report.row(), **compute_metrics(self.name, logits.softmax(dim=1), labels)}
         beside = class_baselines(data, report)
         return Result(row, asdict(report), report.samples, beside)
-
-    def tabulate(self, metrics: Mapping[str, Any]) -> HeadingsAndRows:
-        rows = [(name.replace("_", " "), value) for name, value in metrics["test"].items()]
-        return ("measure", "value"), list(rows)
 
 
 def _collect(

@@ -21,7 +21,7 @@ from sacm.data.load import published
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, forecasting_windows
 from sacm.errors import ArgumentError
-from sacm.metrics.catalogue import Row, compute_metrics, mean_over_windows
+from sacm.metrics.catalogue import Row, compute_metrics, mean_over_windows, registered_metrics
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.settings import AUTO, ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy
@@ -36,10 +36,9 @@ from sacm.tasks.base import (
     Trained,
     column_names,
     evaluating,
-    registered_values,
     to_device,
 )
-from sacm.tasks.baselines import ForecastBaselines
+from sacm.tasks.baselines import forecast_baselines
 from sacm.tasks.calibration import calibrate_forecasts
 from sacm.tasks.lengths import find_lengths, find_season, make_room, member_lengths
 
@@ -194,11 +193,13 @@ class Forecasting(Task[ForecastingData]):
     def evaluate(
         self, trained: Trained, windows: SplitWindows[Any], data: ForecastingData
     ) -> Result:
-        scaler = windows.scaler
-        baselines = ForecastBaselines(data, scaler)
-        accumulator, sums = baselines.accumulator(), list[Row]()
+        sums = list[Row]()
         batches = WindowBatches(windows.test, EVALUATION_BATCH)
-        report = _errors(trained.model, batches, trained.strategy, accumulator, sums)
+
+        def measure(accumulator: ForecastAccumulator) -> ForecastReport:
+            return _errors(trained.model, batches, trained.strategy, accumulator, sums)
+
+        report, baselines = forecast_baselines(data, windows.scaler, batches, measure)
         assert report.raw is not None
         row: dict[str, float | None] = {
             "mae": report.scaled.mae,
@@ -208,21 +209,15 @@ class Forecasting(Task[ForecastingData]):
             **mean_over_windows(sums, report.windows),
         }
         record = {**asdict(report), "columns": list(data.columns)}
+        if windows.scaler.series:
+            record["series"] = list(windows.scaler.series)
         if share := unmeasured_share(data):
             record["unmeasured"] = share
-        if scaler.series:
-            pairs = zip(scaler.series, accumulator.by_series(), strict=True)
-            record["series"] = {  # in own deviations and in raw units
-                name: {"mae": pair[0], "mae_raw": pair[1]}
-                for name, pair in pairs
-                if pair is not None
-            }
-        return Result(row, record, report.windows, baselines.compare(batches, report))
+        return Result(row, record, report.windows, baselines)
 
     def tabulate(self, metrics: Mapping[str, Any]) -> HeadingsAndRows:
         report = metrics["report"]
-        raw, scaled, series = report["raw"], report["scaled"], report.get("series", {})
-        names = report["columns"]
+        raw, names, series = report["raw"], report["columns"], report.get("series")
         triples = list(zip(names, raw["channel_mae"], raw["channel_mse"], strict=True))
         rows: list[Sequence[Any]] = [
             (name, mae, None if mse is None else mse**0.5, mse)
@@ -232,12 +227,10 @@ class Forecasting(Task[ForecastingData]):
             rows.append((f"… and {len(names) - _MOST_ROWS} more",))
         if len(names) > 1 or series:
             label = "all series, in own deviations" if series else "all channels, z-scored"
-            rows.append((label, *(scaled[name] for name in ("mae", "rmse", "mse"))))
-        if len(series) > 1:  # means in raw units hide small series
-            order = sorted(series, key=lambda name: float(series[name]["mae"]))
-            for which, name in (("best series", order[0]), ("worst series", order[-1])):
-                rows.append((f"{name} ({which} by own deviations)", series[name]["mae_raw"]))
-        rows += registered_values(metrics, self.name)
+            rows.append((label, *(report["scaled"][name] for name in ("mae", "rmse", "mse"))))
+        row = metrics["test"]
+        added = registered_metrics(self.name)
+        rows += [(each.label, row[each.name]) for each in added if each.name in row]
         return ("error in units of the data", "MAE", "RMSE", "MSE"), rows
 
 
