@@ -112,8 +112,8 @@ class ErrorQuantiles:
     @classmethod
     def from_record(cls, record: Calibration) -> Self:
         """What `to_record` wrote; KeyError or ValueError if it is damaged."""
-        arrays = (record.tensors[name].numpy() for name in _TENSORS)
-        return cls(*arrays, int(record.text["windows"]), record.text["source"])
+        arrays = {name: record.tensors[name].numpy() for name in _TENSORS}
+        return cls(**arrays, windows=int(record.text["windows"]), source=record.text["source"])
 
 
 def _rank(ordered: Array, level: float) -> Array:
