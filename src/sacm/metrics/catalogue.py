@@ -75,7 +75,7 @@ def register(
         ...     def bias(prediction, target, observed):
         ...         return ((prediction - target) * observed).mean(dim=(1, 2)).abs()
         ...     catalogue.order_metrics({"bias", "mae"})
-        ['mae', 'bias']
+        ['bias', 'mae']
     """
     if task not in get_args(TaskName):
         raise ArgumentError(
