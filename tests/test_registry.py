@@ -256,8 +256,6 @@ def test_a_registered_corruption_is_applied_and_its_level_checked() -> None:
 
     CORRUPTIONS.register("shrink")(Fault("values shrink", shrink, largest=1.0))
 
-    own = {"gaussian", "student_t", "missing", "layered"}
-    assert own < set(CORRUPTIONS.names())
     assert "shrink" in CORRUPTIONS.names()
     series = torch.arange(3.0)
     assert torch.equal(sacm.data.corrupt(series, "Shrink", 0.5), series / 2)

@@ -35,8 +35,8 @@ def test_files_of_other_tasks(sacm: Command, example: Example, task: str) -> Non
     outcome = sacm("train", task, *arguments)
     assert outcome.code == 0
     expected = {
-        "classification": ["balanced accuracy", "macro f1"],
-        "anomaly": ["plain", "point-adjusted", "random scores", "VUS-PR", "affiliation"],
+        "classification": ["balanced accuracy", "macro F1"],
+        "anomaly": ["F1 (PA)", "F1 (PA), random scores", "VUS-PR", "affiliation"],
     }
     assert all(word in outcome.out for word in expected[task])
 

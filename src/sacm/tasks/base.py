@@ -221,8 +221,9 @@ class Task(ABC, Generic[DataKind]):
 
     def tabulate(self, metrics: Mapping[str, Any]) -> HeadingsAndRows:
         """The test results of a run for people: headings, and rows that begin with a name."""
-        known = {name: METRICS.find(name) for name in metrics["test"]}
-        labels = {name: each.label for name, each in known.items() if each is not None}
+        known = [METRICS.get(name) for name in metrics["test"] if name in METRICS]
+        labels = {each.name: each.label for each in known}
+        labels |= {each.random: f"{each.label}, random scores" for each in known if each.random}
         rows = metrics["test"].items()
         return ("measure", "value"), [(labels.get(k, k.replace("_", " ")), v) for k, v in rows]
 
