@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 from sacm.strategies import describe, names
-from sacm.strategies.registry import spell_value
 from sacm.strategies.registry import STRATEGIES, spell_value
 
 PAGE = Path(__file__).parents[2] / "docs" / "strategies.md"
@@ -44,7 +43,8 @@ def test_every_option_is_listed_with_its_default_and_values() -> None:
         assert list(rows) == [option.name for option in strategy.options], strategy.name
         for option in strategy.options:
             default, takes = rows[option.name]
-            text = "(needed)" if option.required else spell_value(option.default) or "(none)"
+            needed = option.default is None
+            text = "(needed)" if needed else spell_value(option.default) or "(none)"
             assert default == text, (strategy.name, option.name)
             if option.kind != "text":
                 assert takes == option.kind, (strategy.name, option.name)
