@@ -12,7 +12,7 @@ OLD_TESTS := $(addprefix tests/,core inject data strategies tasks training estim
 .PHONY: help demo quick test library nightly docs oldest lint bench clean
 
 help:
-	@echo "make demo   train a network on broken data, as they came and repaired, write sacm-demo/report.html"
+	@echo "make demo   train a network on broken data, as they came and repaired, write sacm-demo/"
 	@echo "make quick  the tests of daily work: without slow ones and the compiler"
 	@echo "make test   run every test but the nightly ones"
 	@echo "make library  the tests of the library, with the laboratory (sacm_lab) hidden"
@@ -43,7 +43,7 @@ docs: $(VENV)/.ready-to-develop
 oldest:
 	@$(PYTHON) -m venv .venv-oldest
 	@.venv-oldest/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints-oldest.txt \
-		--editable '.[train]' pytest pytest-timeout pytest-xdist hypothesis polars psutil tensorboard
+		--editable '.[train]' pytest pytest-timeout pytest-xdist hypothesis polars psutil
 	$(SINGLE) .venv-oldest/bin/python -m pytest -W ignore --override-ini filterwarnings=default \
 		--numprocesses auto --dist worksteal $(OLD_TESTS)
 
