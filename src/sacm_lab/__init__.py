@@ -25,8 +25,7 @@ faults.register()
 
 for _name in (
     *("mse_last", "mae_last", "accuracy_last_ten", "mean_fault_mse", "worst_degradation"),
-    *("clean_mse", *(f"degradation_{fault}" for fault in faults.TESTED)),
-    *("vus_pr", "f1_affiliation"),
+    *("clean_mse", *(f"degradation_{fault}" for fault in faults.TESTED), "f1_affiliation"),
 ):
     METRICS.register(_name)(f"sacm_lab.metrics:{_name}")
 

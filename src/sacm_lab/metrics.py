@@ -1,11 +1,10 @@
-"""Metrics of the robustness protocols, VUS-PR and affiliation F1 of every detector."""
+"""Metrics of the robustness protocols, and affiliation F1, which every detector's run has."""
 
 from __future__ import annotations
 
 from sacm.metrics.catalogue import Metric
 from sacm_lab.affiliation import affiliation_f1
 from sacm_lab.robust.faults import TESTED
-from sacm_lab.vus import vus_pr_of_scores
 
 _MADE = (
     Metric("mse_last", "MSE, last epoch", "MSE of the last epoch", False),
@@ -20,12 +19,12 @@ _MADE = (
     Metric("clean_mse", "clean MSE", "MSE on clean inputs", False),
     # The error under each fault over the error on clean inputs.
     *(Metric(f"degradation_{fault}", f"D {fault}", f"D {fault}", False) for fault in TESTED),
-    *(
-        Metric(name, label, label, True, share=True, task="anomaly", function=function)
-        for name, label, function in (
-            ("vus_pr", "VUS-PR", vus_pr_of_scores),
-            ("f1_affiliation", "affiliation F1", affiliation_f1),
-        )
+    Metric(
+        *("f1_affiliation", "affiliation F1", "affiliation F1"),
+        higher_is_better=True,
+        share=True,
+        task="anomaly",
+        function=affiliation_f1,
     ),
 )
 METRICS = {metric.name: metric for metric in _MADE}

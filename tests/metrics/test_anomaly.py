@@ -15,9 +15,10 @@ from sacm.metrics.anomaly import (
     precision_recall,
     random_scores,
     read_labels,
+    vus_pr,
 )
 
-from .cases import alarms_on, random_series
+from .cases import alarms_on, on_labels, random_series
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +37,7 @@ def test_the_report_holds_what_each_function_says(series):
     adjusted = alarms_on(precision_recall, alarms, labels, segments, adjusted=True)
     measures = report.measures
     assert (measures["precision_pa"], measures["recall_pa"], measures["f1_pa"]) == adjusted
+    assert measures["vus_pr"] == on_labels(vus_pr, scores, labels, segments)
     assert report.problems == ()
 
 
@@ -52,7 +54,7 @@ def test_a_point_at_the_threshold_is_an_alarm():
 
 def test_never_adjusted_alone(series):
     row = evaluate_scores(*series[:2], 1.0).measures
-    assert {"f1_pa", "f1", "f1_best", "auc_pr"} <= row.keys()
+    assert {"f1_pa", "f1", "f1_best", "auc_pr", "vus_pr"} <= row.keys()
     assert {"f1_pa_random", "f1_pa_random_std"} <= row.keys()
     assert row["f1_pa"] >= row["f1"]
 
@@ -72,17 +74,20 @@ def test_degenerate_labels_give_reasons_and_no_number(label):
     assert "labelled anomalous" in report.problems[0]
 
 
-def test_no_alarm_gives_a_reason():
+def test_no_alarm_and_equal_scores_give_reasons():
     report = evaluate_scores([1.0, 1.0], [0, 1], 2.0)
     assert (report.measures["precision"], report.measures["f1"]) == (None, 0.0)
-    assert "no point is an alarm" in report.problems[0]
+    assert report.measures["vus_pr"] is None
+    assert ["no point is an alarm" in text or "equal" in text for text in report.problems] == [
+        True
+    ] * 2
 
 
 def test_one_clean_segment_does_not_spoil_the_rest(series):
     scores, labels, segments = series
     labels = np.where(segments == "m-1", 0, labels)
     report = evaluate_scores(scores, labels, 1.0, segments=segments)
-    assert report.measures["auc_pr"] is not None
+    assert report.measures["vus_pr"] is not None
 
 
 def test_bad_input_is_refused():

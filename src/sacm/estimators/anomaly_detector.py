@@ -14,7 +14,6 @@ from sacm.estimators.base import Estimator
 from sacm.inference import detect
 from sacm.inference.predictor import warn
 from sacm.metrics.anomaly import evaluate_scores
-from sacm.metrics.catalogue import compute_metrics
 
 
 class AnomalyDetector(OutlierMixin, Estimator):
@@ -88,6 +87,4 @@ class AnomalyDetector(OutlierMixin, Estimator):
 
     def evaluate(self, X: Any, labels: Any) -> dict[str, float | None]:
         """Measures against 0/1 labels `[T]`, the point-adjusted beside those it flatters."""
-        scores = self.anomaly_scores(X)
-        measures = evaluate_scores(scores, labels, self.threshold_).measures
-        return {**measures, **compute_metrics("anomaly", scores, labels, self.threshold_, None)}
+        return evaluate_scores(self.anomaly_scores(X), labels, self.threshold_).measures

@@ -18,9 +18,10 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 DRAWS = 10  # of random scores
+THRESHOLDS = 250  # of VUS-PR
 NAMES = (
     *("precision_pa", "recall_pa", "f1_pa", "f1_pa_random", "f1_pa_random_std", "precision"),
-    *("recall", "f1", "f1_best", "auc_pr", "auc_roc"),
+    *("recall", "f1", "f1_best", "auc_pr", "auc_roc", "vus_pr"),
 )
 
 
@@ -193,6 +194,8 @@ def evaluate_scores(
         measures |= _measure(values, labelled, threshold, seed)
         if not alarms:
             problems.append("no point is an alarm, so precision is undefined")
+        if measures["vus_pr"] is None:
+            problems.append("all scores are equal, so they have no precision-recall curve")
     return AnomalyReport(
         points=len(truth),
         anomalous_points=int(truth.sum()),
@@ -223,6 +226,7 @@ def _measure(
         **random_scores(labelled, alarms=int(alarms.sum()), seed=seed),
         "auc_pr": float(average_precision_score(truth, values)),
         "auc_roc": float(roc_auc_score(truth, values)),
+        "vus_pr": vus_pr(values, labelled),
     }
 
 
@@ -238,3 +242,54 @@ def random_scores(labelled: Labelled, *, alarms: int, seed: int = 0) -> dict[str
         lowest = np.partition(values, -alarms)[-alarms] if alarms else np.inf
         f1.append(precision_recall(values >= lowest, labelled, adjusted=True).f1)
     return {"f1_pa_random": float(np.mean(f1)), "f1_pa_random_std": float(np.std(f1, ddof=1))}
+
+
+def vus_pr(values: Floats, labelled: Labelled, *, max_buffer: int = 100) -> float | None:
+    """VUS-PR: the area under the precision-recall curve, averaged over how blurred the labels are.
+
+    Paparrizos et al., PVLDB 2022. For a buffer of width `l` each anomaly gets a slope of `l // 2`
+    points on both sides, falling as `sqrt(1 - distance / l)`. Precision and recall use these soft
+    labels, recall is multiplied by the share of (blurred) anomalies hit at all, and the curve is
+    read at 250 thresholds. Averaging over `l = 0 … max_buffer` gives the volume; None for scores
+    [T] that are all equal. Same numbers as aeon's `range_pr_vus_score`.
+    """
+    ascending = np.sort(values)
+    if ascending[0] == ascending[-1]:
+        return None
+    picks = np.linspace(0, len(values) - 1, THRESHOLDS, dtype=np.int64)
+    thresholds = ascending[::-1][picks]
+    rank = np.searchsorted(-thresholds, -values, side="left")  # [T] first threshold that is passed
+    alarms = len(values) - np.searchsorted(ascending, thresholds, side="left")  # [250]
+    areas = [_area(labelled, buffer, rank, alarms) for buffer in range(max_buffer + 1)]
+    return float(np.mean(areas))
+
+
+def _blur(labelled: Labelled, buffer: int) -> Floats:
+    """Soft labels [T]: 1 inside anomalies, slopes around them, never across a border."""
+    anomalies, borders = labelled.anomalies, labelled.borders
+    soft = labelled.truth.astype(np.float64)
+    before = np.arange(1, buffer // 2 + 1)
+    after = before[:-1]  # the published slope counts the last anomalous point as its first
+    segment = np.searchsorted(borders, anomalies.starts, side="right")
+    for positions, distance in (
+        (anomalies.starts[:, None] - before, before),
+        (anomalies.stops[:, None] - 1 + after, after),
+    ):
+        inside = positions >= borders[segment - 1][:, None]
+        inside &= positions < borders[segment][:, None]
+        height = np.broadcast_to(np.sqrt(1 - distance / max(buffer, 1)), positions.shape)
+        np.add.at(soft, positions[inside], height[inside])
+    return np.minimum(soft, 1.0)
+
+
+def _area(labelled: Labelled, buffer: int, rank: Ints, alarms: Ints) -> float:
+    """Area under the precision-recall curve of the labels blurred by one buffer."""
+    soft = _blur(labelled, buffer)
+    hits = np.cumsum(np.bincount(rank, weights=soft, minlength=THRESHOLDS))
+    positives = (labelled.truth.sum() + soft.sum()) / 2
+    blurred = find_intervals(soft > 0, labelled.borders)
+    first_hit = blurred.reduce(np.minimum, rank, empty=THRESHOLDS)
+    existence = np.cumsum(np.bincount(first_hit, minlength=THRESHOLDS)) / len(blurred.starts)
+    recall = np.append(0.0, np.minimum(hits / positives, 1.0) * existence)
+    precision = np.append(1.0, hits / alarms)
+    return float(np.sum(np.diff(recall) * (precision[1:] + precision[:-1]) / 2))

@@ -110,6 +110,7 @@ _TABLE = (
     ("f1_best", "share", "best F1", "F1 at its best threshold"),
     ("auc_pr", "share", "AUC-PR"),
     ("auc_roc", "share", "AUC-ROC"),
+    ("vus_pr", "share", "VUS-PR"),
     ("epochs", "error", "epochs"),
     ("seconds_per_epoch", "error", "seconds an epoch"),
     ("train_seconds", "error", "seconds of training"),

@@ -6,8 +6,9 @@ from aeon.benchmarking.metrics.anomaly_detection import range_pr_vus_score
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sacm_lab.vus import vus_pr
-from tests.metrics.cases import labelled, on_labels, random_series, runs
+from sacm.metrics.anomaly import vus_pr
+
+from .cases import labelled, on_labels, random_series, runs
 
 
 @pytest.mark.slow
