@@ -51,3 +51,8 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = sacm.nothing
+
+
+def test_labels_are_reached_from_the_package_alone() -> None:
+    code = "import sacm; print(sacm.quality.labels.find_wrong_labels.__name__)"
+    assert run(code).strip() == "find_wrong_labels"

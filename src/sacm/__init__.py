@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers
     from sacm import backbones as backbones
     from sacm import data as data
     from sacm import metrics as metrics
+    from sacm import quality as quality
     from sacm import strategies as strategies
     from sacm import testing as testing
     from sacm import theory as theory
@@ -41,7 +42,7 @@ __version__ = "0.2.0"
 
 __all__ = ["AnomalyDetector", "Classifier", "Forecaster", "Guard", "Predictor", "SACMConfig"]
 __all__ += ["attach", "detach", "inspect", "protect", "unprotect"]
-_MODULES = ("backbones", "data", "metrics", "strategies", "testing", "theory")
+_MODULES = ("backbones", "data", "metrics", "quality", "strategies", "testing", "theory")
 _MEMBERS = {
     "core.config": ("SACMConfig",),
     "core.dropout": ("adaptive_dropout",),
