@@ -28,7 +28,7 @@ reports:
 data: errors registry settings types
 metrics: data errors registry types
 backbones: core errors inject registry types
-quality: backbones data errors files inject reports
+quality: backbones data errors files inject reports types
 strategies: backbones core data errors files inject quality registry types
 tasks: backbones data errors metrics quality settings strategies types
 training: backbones data errors files inject settings strategies tasks

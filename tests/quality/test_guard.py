@@ -48,6 +48,38 @@ def test_check_finds_what_is_broken_in_new_rows(guard: Guard) -> None:
     assert quality.summary().startswith("data: ")
 
 
+def test_a_pipeline_of_scikit_learn_repairs_frames() -> None:
+    pipeline = pytest.importorskip("sklearn.pipeline").make_pipeline(Guard(window=WINDOW))
+    frame = pd.DataFrame(rows(), columns=["a", "b", "c"])
+    repaired = pipeline.set_output(transform="pandas").fit_transform(frame)
+    assert list(repaired.columns) == ["a", "b", "c"]
+
+
+def test_inspecting_new_rows_changes_nothing_that_was_learnt() -> None:
+    made = Guard(window=WINDOW).fit(rows()[:TRAIN])
+    before = made.check(fresh()).flags
+    assert made.inspect(fresh()).grades[60, 0] == FAIL
+    np.testing.assert_array_equal(made.check(fresh()).flags, before)
+
+
+def test_new_rows_may_have_more_columns_and_a_channel_without_values() -> None:
+    names = ["a", "b", "c"]
+    made = Guard(window=WINDOW).fit(pd.DataFrame(rows()[:TRAIN], columns=names))
+    new = pd.DataFrame(fresh(), columns=names).assign(b=np.nan, other=7)[["other", *names[::-1]]]
+    quality = made.check(new)
+    assert (quality.grades[:, quality.recording.columns.index("b")] == FAIL).all()
+    assert quality.repaired["b"].notna().all()
+    assert (quality.repaired["other"] == 7).all()
+
+
+def test_a_gap_code_that_training_rows_never_had_is_called_a_code(guard: Guard) -> None:
+    values = rows(300, 5)
+    values[100:110, 1] = -9999
+    code = guard.check(values).kinds.index("code")
+    assert (guard.check(values).flags[100:110, 1] == code).all()
+    assert (guard.inspect(values).flags[100:110, 1] == code).all()
+
+
 def test_check_and_transform_and_stream_agree(guard: Guard) -> None:
     values = fresh()
     quality = guard.check(values)
@@ -183,7 +215,7 @@ def test_a_guard_is_saved_with_everything(guard: Guard, tmp_path: Path) -> None:
     first, second = made.check(fresh()), loaded.check(fresh())
     np.testing.assert_array_equal(first.flags, second.flags)
     np.testing.assert_array_equal(first.values, second.values)
-    np.testing.assert_array_equal(made.judge(fresh()).flags, loaded.judge(fresh()).flags)
+    np.testing.assert_array_equal(made.inspect(fresh()).flags, loaded.inspect(fresh()).flags)
     with pytest.raises(SACMError, match="is a folder"):
         made.save(tmp_path)
     (tmp_path / "bad.st").write_bytes(b"nothing")
@@ -199,7 +231,11 @@ def test_a_guard_is_an_estimator_of_scikit_learn() -> None:
     assert copy.set_params(window=None).window is None
     with pytest.raises(ArgumentError, match="Guard has no 'sensitivity'"):
         guard.set_params(sensitivity=1)
+    is_fitted = pytest.importorskip("sklearn.utils.validation").check_is_fitted
+    with pytest.raises(pytest.importorskip("sklearn.exceptions").NotFittedError):
+        is_fitted(copy)
     fitted = copy.fit(rows())
+    is_fitted(fitted)
     assert fitted.n_features_in_ == 3
     with pytest.raises(ArgumentError, match="judges tables only"):
         fitted.module()
@@ -233,7 +269,7 @@ def test_thresholds_are_positive_and_reach_the_guard() -> None:
     with pytest.raises(ArgumentError, match="material must be a positive number"):
         GuardConfig(material=-1)
     lenient = sacm.Guard(window=None, config=GuardConfig(material=50.0))
-    assert not (lenient.inspect(fresh()).flags == 4).any()
+    assert not (lenient.fit_inspect(fresh()).flags == 4).any()
 
 
 def test_faults_that_look_independent_only_in_the_last_round_are_judged() -> None:

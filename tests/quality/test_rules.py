@@ -118,14 +118,16 @@ def test_learnt_rules_are_a_rules_file(tmp_path: Path) -> None:
     table = frame()
     table.iloc[[4, 40, 400], 2] = -9999.0
     guard = Guard(window=None)
-    text = learnt_rules(guard, guard.inspect(table))
+    text = learnt_rules(guard, guard.fit_inspect(table))
     (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
     assert "codes: [-9999]    # stand for a gap" in text
     assert "# max_change: " in text
     plain, ruled = sacm.inspect(table), sacm.inspect(table, rules=tmp_path / "rules.yaml")
     np.testing.assert_array_equal(plain.grades, ruled.grades)
     odd = frame().rename(columns={"flow": "a: b #c", "temp_in": "'x'"})
-    (tmp_path / "odd.yaml").write_text(learnt_rules(guard, guard.inspect(odd)), encoding="utf-8")
+    (tmp_path / "odd.yaml").write_text(
+        learnt_rules(guard, guard.fit_inspect(odd)), encoding="utf-8"
+    )
     assert len(Rules.read(tmp_path / "odd.yaml").of_channels(list(odd), None)) == 3
 
 

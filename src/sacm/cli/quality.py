@@ -69,7 +69,7 @@ def quality(
         share = judge_labels(cases, out=out, flags=flags, keep=keep, as_json=as_json)
         _fail_above(share, fail_above, "labels look wrong")
         return
-    found = Guard(rules, false_events, None, repair, keep).inspect(_read(data, train, reading))
+    found = Guard(rules, false_events, None, repair, keep).fit_inspect(_read(data, train, reading))
     if out is not None:
         found.report(out)
     if flags is not None:
@@ -109,7 +109,7 @@ def rules(
 
     _check_outputs(data, [] if out is None else [out])
     guard = Guard(false_events=false_events, window=None)
-    text = learnt_rules(guard, guard.inspect(_read(data, train, reading)))
+    text = learnt_rules(guard, guard.fit_inspect(_read(data, train, reading)))
     if out is not None:
         write_text(out, text)
     typer.echo(text if out is None else f"rules: {out}\n", nl=False)

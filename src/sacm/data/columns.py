@@ -18,6 +18,7 @@ import pandas as pd
 
 from sacm.errors import DataError
 from sacm.settings import ReadOptions
+from sacm.types import GAP_CODES
 
 Names = Sequence[str]
 Stamps = pd.DatetimeIndex | None
@@ -36,8 +37,6 @@ GAP_WORDS = words_of(
 GAP_WORDS += ["", "no data"]
 SWITCHES = dict.fromkeys(words_of("true yes on attack anomaly fault"), 1.0)
 SWITCHES |= dict.fromkeys(words_of("false no off normal benign"), 0.0)
-# Numbers that loggers write where nothing was measured.
-GAP_CODES = (-99999, -9999, -999.9, -999, -200, -99.9, -99, 999, 9999, 99999, 32767, -32768)
 FAR_AWAY = 3  # a code is proposed as a gap if it is this many times the largest other value
 LARGEST = np.float64(np.finfo(np.float32).max)
 MOST_NAMES = 6  # of a list in a sentence

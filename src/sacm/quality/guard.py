@@ -21,6 +21,7 @@ from sacm.quality.repair import RepairModel
 from sacm.quality.result import Quality
 from sacm.quality.rules import MAINTENANCE, RULE_KINDS, RULES, Rules, apply_rules, rows_of_rule
 from sacm.quality.windows import OTHER_VERSION, SHORTEST_WINDOW, WindowGuard, fit_window_guard
+from sacm.types import GAP_CODES
 
 
 @dataclass(eq=False)
@@ -88,13 +89,25 @@ class Guard:
         self._learn(read_recording(data), self.window)
         return self
 
-    def inspect(self, data: Any) -> Quality:
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "levels_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.base import BaseEstimator
+
+        return BaseEstimator().__sklearn_tags__()
+
+    def set_output(self, *, transform: Any = None) -> Self:
+        """Do nothing: frames stay frames, and arrays arrays; there for scikit-learn."""
+        return self
+
+    def fit_inspect(self, data: Any) -> Quality:
         """Learn from the training rows of data, then judge all rows, each by those around it."""
         recording = read_recording(data)
         found = self._learn(recording, None)
         if recording.parts().segments == recording.segments == recording.train:
             return self._repair_table(recording, np.arange(self.n_features_in_), *found)
-        return self.judge(recording)
+        return self.inspect(recording)
 
     def _learn(self, recording: Recording, window: int | None) -> tuple[Array, Array, Array]:
         """Learn from the training rows; flags, grades and broken rules of these rows."""
@@ -112,7 +125,7 @@ class Guard:
         values = np.asarray(recording.values[at], np.float64)
         ruled, kept = (array[at] for array in self._apply_rules(recording, recording.values))
         self.levels_, flags, grades = checks.judge(values, rows, self.config_, ruled > 0)
-        flags, grades, ruled = self._combine(flags, grades, ruled, kept)
+        flags, grades, ruled = self._combine(flags, grades, ruled, kept, values)
         fail = grades == FAIL
         self.repair_ = RepairModel.learn(values, fail, rows)
         few = (np.isfinite(values) & ~fail).sum(0) < self.config_.fewest_values
@@ -147,7 +160,7 @@ class Guard:
 
     def breaks_rules(self, data: Any) -> Array:
         """Which values `[T, C]` of rows with the channels of the fit break a rule, bool."""
-        given = read_recording(data)
+        given = self._read(data)
         values = given.values[:, given.order(self.columns_, None)]
         ruled, kept = self._apply_rules(given, values)
         return (ruled > 0) & ~kept
@@ -160,25 +173,28 @@ class Guard:
         return other
 
     def _combine(
-        self, flags: Array, grades: Array, ruled: Array, kept: Array
+        self, flags: Array, grades: Array, ruled: Array, kept: Array, values: Array
     ) -> tuple[Array, Array, Array]:
         """Flags, grades and broken rules `[T, C]`, with what rules say about the checks."""
         free = ~np.take_along_axis(self._wanted, flags.astype(int), 0) | kept
         ruled = np.where(kept | ((flags == Kind.MISSING) & (ruled != MAINTENANCE)), 0, ruled)
         flags = np.where(ruled > 0, np.array(RULE_KINDS)[ruled], np.where(free, 0, flags))
         grades = np.where(ruled > 0, FAIL, np.where(free, 0, grades))
+        # A broken value that loggers write for a gap is a code, also if training rows had none.
+        coded = (grades == FAIL) & (ruled == 0) & np.isin(values, GAP_CODES)
+        flags = np.where(coded, Kind.CODE, flags)
         return flags.astype(np.uint8), grades.astype(np.uint8), ruled.astype(np.uint8)
 
-    def judge(self, data: Any) -> Quality:
+    def inspect(self, data: Any) -> Quality:
         """Judge rows by what was learnt, each by the rows around it; no split by another."""
-        self._check_fitted()
-        given = read_recording(data)
+        given = self._read(data)
         order = given.order(self.columns_, None)
         values = given.values[:, order]
         ruled, kept = self._apply_rules(given, values)
         learnt = self.config_, ruled > 0, self.levels_
         _, flags, grades = checks.judge(values, given.parts(), *learnt)
-        return self._repair_table(given, order, *self._combine(flags, grades, ruled, kept))
+        found = self._combine(flags, grades, ruled, kept, values)
+        return self._repair_table(given, order, *found)
 
     def _repair_table(
         self, given: Recording, order: Array, flags: Array, grades: Array, ruled: Array
@@ -213,8 +229,7 @@ class Guard:
         Raises:
             ArgumentError: The guard is not fitted, or channels or time step are others.
         """
-        self._check_fitted()
-        given = read_recording(data)
+        given = self._read(data)
         order = given.order(self.columns_, self.step_)
         values, parts = np.asarray(given.values[:, order], np.float64), []
         for segment in given.segments:
@@ -246,6 +261,12 @@ class Guard:
         if self.window_guard_ is None:
             raise ArgumentError("this guard judges tables only: make it with a window and fit it.")
         return self.window_guard_
+
+    def _read(self, data: Any) -> Recording:
+        """New rows; of a frame the channels of the fit alone, also one without any value."""
+        self._check_fitted()
+        known = set(self.columns_) <= set(getattr(data, "columns", ()))
+        return read_recording(data, reading={"columns": self.columns_} if known else None)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "levels_"):
@@ -390,7 +411,7 @@ class GuardStream:
             "max_change": flags == Kind.RULE,
         }
         ruled = np.select(list(broken.values()), [RULES.index(name) for name in broken], 0)
-        flags, grades, ruled = guard._combine(flags, grades, ruled, kept)
+        flags, grades, ruled = guard._combine(flags, grades, ruled, kept, values)
         changed, steps = grades >= guard._least, np.arange(1, count + 1)[:, None]
         gap = steps - np.maximum.accumulate(np.where(changed, -self._gap, steps), 0)
         self._rows, self._gap, self._count = padded[-module.length :], gap[-1], self._count + count

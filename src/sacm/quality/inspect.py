@@ -62,7 +62,7 @@ def inspect(
 
         return find_wrong_labels(data, y, keep=() if keep is None else keep)
     recording = read_recording(data, train, reading={} if time is None else {"time": time})
-    return Guard(rules, false_events, None, repair, keep).inspect(recording)
+    return Guard(rules, false_events, None, repair, keep).fit_inspect(recording)
 
 
 def repair_for_training(data: Any, guard: Guard) -> tuple[Any, float]:
@@ -72,7 +72,7 @@ def repair_for_training(data: Any, guard: Guard) -> tuple[Any, float]:
     their reliability; of test rows what breaks a rule is missing, and nothing else changes.
     Anomaly detection: training rows alone.
     """
-    quality = guard.judge(data)
+    quality = guard.inspect(data)
     if not isinstance(data, ForecastingData):
         return quality.repaired, float(quality.changed.mean())
     learnt = np.arange(len(data.values))[:, None] < data.splits.val.stop

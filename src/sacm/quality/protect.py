@@ -18,7 +18,7 @@ from sacm.quality.windows import WindowGuard, tracing
 Model = TypeVar("Model", bound=nn.Module)
 
 PROTECTION = "sacm_guard"  # the attribute of a protected model
-OTHER_UNITS = 0.2  # of the first batch: a guard that flags more was fitted on other units
+OTHER_UNITS = 0.2  # of a batch: a guard that flags more was fitted on other units
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Protection:
     argument: WindowArgument  # where the window is among the arguments of `forward`
     on_flag: Callable[[RepairReport], object] | None  # takes the report where one was repaired
     last_report: RepairReport | None = None  # of the last batch
+    warned: bool = False  # about units
 
     def __call__(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         """Return the arguments of `forward` with the window repaired, in the layout it came in."""
@@ -70,14 +71,22 @@ class Protection:
         if tracing():  # graphs and traces hold no report
             return repaired
         changed = grades == FAIL
-        first, self.last_report = self.last_report is None, RepairReport(changed)
-        if first and bool((changed & x.isfinite()).float().mean() > OTHER_UNITS):
+        # A device would have to wait for every batch, so there only the first is looked at.
+        looked_at = self.last_report is None or x.device.type == "cpu"
+        self.last_report = RepairReport(changed)
+        if not self.warned and looked_at and _share(changed & x.isfinite()) > OTHER_UNITS:
+            self.warned = True
             why = "was it fitted on other units than the model's? Then pass scaler= to protect"
-            share = f"{self.argument.model_name}: the guard repaired {changed.float().mean():.0%}"
-            warnings.warn(f"{share} of the first batch; {why}.", SACMWarning, stacklevel=2)
+            share = f"{self.argument.model_name}: the guard repaired {_share(changed):.0%}"
+            warnings.warn(f"{share} of a batch; {why}.", SACMWarning, stacklevel=2)
         if self.on_flag is not None and bool(changed.any()):
             self.on_flag(self.last_report)
         return repaired
+
+
+def _share(marks: Tensor) -> float:
+    """Share of the values that are marked; waits for the device."""
+    return float(marks.float().mean())
 
 
 def protect(
