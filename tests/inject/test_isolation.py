@@ -48,7 +48,6 @@ def test_interleaved_training(coverage: str) -> None:
             assert torch.equal(parameter.grad, gradient)
 
 
-@pytest.mark.nightly  # threads share torch's random numbers: a probe may see those of another one
 @coverages
 def test_threads(coverage: str) -> None:
     """Four models train at the same time, each probed inside its thread."""

@@ -44,7 +44,7 @@ class Probe:
         self, model: nn.Module, arguments: Arguments, window: WindowArgument, state: ModulationState
     ) -> None:
         self.model, self.window, self.state = model, window, state
-        self.name, self.random_state = type(model).__name__, torch.get_rng_state()
+        self.name, self.random_state = type(model).__name__, torch.empty(0)
         self.count = window(*arguments).shape[0]
         if self.count == 0:
             raise ArgumentError(f"{self.name}: an empty batch cannot be probed.")
@@ -100,7 +100,7 @@ class Probe:
             # A copy, as dropout gives: changes in place must not reach the activation itself.
             return h.clone()
 
-        with restored_afterwards(self.model, seed=seed), torch.no_grad():
+        with restored_afterwards(self.model, seed=seed) as generator, torch.no_grad():
             for module in self.model.modules():
                 module.training = not isinstance(module, _NormBase)
             args, kwargs = copy_tensors(arguments or self.arguments)
@@ -113,7 +113,7 @@ class Probe:
                 site.overwritten |= h._version != version
             for index, output in enumerate(collect_tensors(returned)):
                 calls[None, index] = output.detach().clone()
-            self.random_state = torch.get_rng_state()  # equal if the same random numbers were drawn
+            self.random_state = generator.get_state()  # equal if as many random numbers were drawn
         return calls
 
     def is_random(self) -> bool:
@@ -186,7 +186,7 @@ class Probe:
             for window in windows.tolist() if remaining else ():
                 passes.append(self._run_disturbed(window, strength, seed))
                 if not torch.equal(self.random_state, random_state):
-                    return {}  # other random numbers, perhaps of another thread: no evidence
+                    return {}  # the model drew other random numbers: no evidence
             for call in remaining:
                 h, others = base[call], [calls.get(call) for calls in passes]
                 if any(other is None or other.shape != h.shape for other in others):
