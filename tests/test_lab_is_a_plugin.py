@@ -14,7 +14,7 @@ import pytest
 import sacm
 
 LIBRARY = Path(sacm.__file__).parent
-LAB_COMMANDS = ("paper", "robust", "data", "corrupt")
+LAB_COMMANDS = ("demo", "paper", "robust", "data", "corrupt")
 HIDES_THE_LAB = Path(__file__).parent / "without_lab"
 
 
@@ -41,7 +41,7 @@ def test_no_file_of_the_library_names_the_laboratory() -> None:
 def test_its_commands_are_gone_without_it_and_the_others_are_not(tmp_path: Path) -> None:
     listed = run(tmp_path, "--help").stdout
     commands = {line.strip("│ ").split(" ")[0] for line in listed.splitlines()}
-    assert {"demo", "train", "predict", "compare"} <= commands
+    assert {"train", "predict", "compare"} <= commands
     assert commands.isdisjoint(LAB_COMMANDS)
     refused = run(tmp_path, "paper", "list")
     assert refused.returncode == 2

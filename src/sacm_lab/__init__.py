@@ -31,6 +31,7 @@ for _name in (
 
 _RESEARCH = "For research"
 for _name, _place, _help in (
+    ("demo", "sacm_lab.demo:demo", "Compare raw training with SACM and with the guard."),
     ("data", "sacm_lab.datasets.commands:app", "List, describe and fetch the public data sets."),
     ("corrupt", "sacm_lab.robust.faults.commands:corrupt", "Corrupt a table on purpose."),
     ("paper", "sacm_lab.paper.commands:app", "The experiments and figures of the paper."),

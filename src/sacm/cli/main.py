@@ -23,7 +23,6 @@ _FIRST_OPTIONS = 6  # that the help of a command shows before headings
 _INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
 
 for _group, _place, _help in (
-    (ANALYSIS, "train:demo", "Compare raw training with SACM and with the guard."),
     (ANALYSIS, "quality:quality", "Find broken values in a table, or wrong labels."),
     (ANALYSIS, "quality:rules", "Write a file of rules for the guard, to edit."),
     (ANALYSIS, "train:train", "Train a network, test it, and keep the run."),

@@ -1,4 +1,4 @@
-"""`sacm train`, `compare`, `demo` and `tune`: one run, or many and what they say together."""
+"""`sacm train`, `compare` and `tune`: one run, or many and what they say together."""
 
 from __future__ import annotations
 
@@ -15,24 +15,6 @@ from sacm.errors import ArgumentError
 from sacm.settings import RunSettings
 
 _LARGE = 3_000_000  # values, which take about half a minute
-DEMO_SEEDS = (2022, 2023, 2024)
-# What each part of the demo shows, its strategies and its settings.
-DEMO: dict[str, tuple[str, tuple[str, str], dict[str, Any]]] = {
-    "method": (
-        "1. The paper's method on the paper's data: ILI, weekly flu statistics of the US CDC. An "
-        "iTransformer in the paper's size forecasts 36 weeks, with its own dropout (raw) and with "
-        "a dropout rate for each training window by its spectrum (sacm).",
-        ("raw", "sacm"),
-        {"data": "ILI", "horizon": 36, "size": "paper"},
-    ),
-    "sensors": (
-        "2. Broken sensors. A simulated plant: a quarter of the training values are outliers, "
-        "bursts of noise, stuck or zero. A small iTransformer learns from the original rows (raw) "
-        "and from repaired rows (guard). Test rows are clean.",
-        ("raw", "guard"),
-        {"data": "Plant", "size": "small", "stride": 2, "epochs": 20, "learning_rate": 1e-3},
-    ),
-}
 
 
 @options.takes(options.make_hardware, into="hardware")
@@ -172,52 +154,6 @@ def run_comparison(
         write_text(out, compare.comparison_page(comparison))
         typer.echo(f"report: {out}", err=quiet)
     return comparison, data
-
-
-def demo(
-    folder: Annotated[Path, Option(help="Where runs and reports go.")] = Path("sacm-demo"),
-    only: Annotated[str, Option(help="One part alone: method or sensors.")] = "",
-    epochs: Annotated[int | None, Option(help="Epochs, at most; fewer are quicker.", min=1)] = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Train networks on two data sets, in pairs of three seeds, and compare them.
-
-    Part 1 (method): SACM against plain dropout on ILI, iTransformer in the paper's size, with a
-    picture of training windows and their dropout rates. Part 2 (sensors): a guard against
-    training on broken rows. About two minutes on two cores; finished runs are kept, so a second
-    time takes seconds.
-
-    Example: sacm demo
-    """
-    import torch
-
-    from sacm.experiments.compare import window_rates
-    from sacm.reports.figures import windows_with_rates
-    from sacm.reports.style import colours
-    from sacm.tasks import make_settings
-    from sacm.training import Hardware
-
-    if only and only not in DEMO:
-        raise ArgumentError(f"--only {only!r}: use {' or '.join(DEMO)}.")
-    torch.set_num_threads(1)  # tensors this small gain nothing from a second thread
-    shared = {"task": "forecasting", "backbone": "iTransformer"}
-    limit = {} if epochs is None else {"epochs": epochs}
-    records, runs, hardware = {}, folder / "runs", Hardware()
-    for name in [only] if only else DEMO:
-        introduction, strategies, described = DEMO[name]
-        note(introduction)
-        settings, page = make_settings(**{**shared, **described, **limit}), folder / f"{name}.html"
-        comparison, data = run_comparison(
-            settings, strategies, DEMO_SEEDS, runs, hardware, page, quiet=as_json
-        )
-        records[name] = comparison.to_dict()
-        if "sacm" in strategies:
-            windows, rates = window_rates(comparison.runs["sacm", DEMO_SEEDS[0]], data)
-            figure = windows_with_rates(windows, rates, colours(strategies)["sacm"])
-            output.save_figure(figure, folder / "windows.png")
-            note(f"picture: {folder / 'windows.png'}")
-    if as_json:
-        output.show_json(records)
 
 
 @options.takes(options.make_hardware, into="hardware")

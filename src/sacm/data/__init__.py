@@ -23,9 +23,9 @@ from sacm.data.load import load as load
 from sacm.data.load import names as names
 from sacm.data.load import register as register
 from sacm.data.load import resolve as resolve
+from sacm.data.load import synth12 as synth12
 from sacm.data.scaling import ChannelScaler as ChannelScaler
 from sacm.data.scaling import fill_gaps as fill_gaps
-from sacm.data.synthetic import synth12 as synth12
 from sacm.data.windows import anomaly_windows as anomaly_windows
 from sacm.data.windows import classification_windows as classification_windows
 from sacm.data.windows import forecasting_windows as forecasting_windows

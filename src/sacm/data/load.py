@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,11 +12,11 @@ from typing import Any, TypeVar, get_args
 
 from sacm import registry
 from sacm.data.datasets import DATA_TYPES, AnomalyData, AnyData, ForecastingData, split_by_ratio
-from sacm.data.synthetic import PLANT, SYNTH12, plant, synth12
 from sacm.errors import ArgumentError, DataError, did_you_mean
-from sacm.registry import Registry
+from sacm.registry import GENERATED, Registry
 from sacm.types import TaskName
 
+SYNTH12 = "Synth-12"
 TASK_NAMES: tuple[TaskName, ...] = get_args(TaskName)
 Ratios = tuple[float, ...]
 LoaderFunction = TypeVar("LoaderFunction", bound=Callable[[], AnyData])
@@ -101,7 +102,7 @@ def names(task: str | None = None) -> list[str]:
     """List the names of the registered data sets, or of those of one task."""
     if task is not None:
         _check_task(task)
-    return DATASETS.names(group=task)
+    return [name for each in TASK_NAMES if task in (None, each) for name in DATASETS.names(each)]
 
 
 def find(name: str) -> Dataset:
@@ -134,7 +135,7 @@ def load(
 
     Args:
         name: A name from `names()` in any letter case; "SMD@machine-1-1" is one machine of SMD;
-            "Synth-12" ("Synth-12@0.3" sets its noise level) and "Plant" are generated.
+            "Synth-12" is generated ("Synth-12@0.3" sets its noise level).
         folder: The only folder to look in.
         download: Whether it may be downloaded.
         progress: Whether a download shows a bar.
@@ -147,8 +148,7 @@ def load(
     whole, _, segment = name.partition("@")
     if is_synthetic(name):
         try:
-            level = float(segment or 0.5)
-            generated = plant() if whole.lower() == PLANT.lower() else synth12(level)
+            generated = synth12(float(segment or 0.5))
         except ValueError as error:
             said = f"The noise level in {name!r} must be a number of at least 0."
             raise ArgumentError(said) from error
@@ -161,10 +161,30 @@ def load(
     return find(name).load(folder=folder, download=download, progress=progress, ratios=ratios)
 
 
+def synth12(sigma: float = 0.5, channels: int = 1) -> ForecastingData:
+    """Generate Synth-12: noisy inputs `.values` and clean targets `.clean`, both `[33600, C]`.
+
+    Args:
+        sigma: The corruption level (0.1, 0.3, 0.5, 0.7, 0.9 in the benchmark; 0 is the clean
+            series).
+        channels: Number of channels C; each has its own signal and noise.
+
+    Example:
+        >>> synth12(0.5).clean.shape
+        (33600, 1)
+    """
+    if not 0 <= sigma < math.inf or channels < 1:
+        raise ArgumentError(
+            f"sigma must be at least 0 and channels at least 1, got {sigma} and {channels}."
+        )
+    data: ForecastingData = GENERATED.get(SYNTH12)(sigma, channels)
+    return data
+
+
 def is_synthetic(name: str) -> bool:
-    """Whether `name` is that of the plant, or of Synth-12 with or without a noise level."""
+    """Whether `name` is that of Synth-12, with or without a noise level."""
     letters = registry.letters_and_digits
-    return name.lower() == PLANT.lower() or letters(name.partition("@")[0]) == letters(SYNTH12)
+    return letters(name.partition("@")[0]) == letters(SYNTH12)
 
 
 def split_anew(data: AnyData, ratios: Ratios | None) -> AnyData:

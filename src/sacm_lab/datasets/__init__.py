@@ -44,3 +44,4 @@ def register() -> None:
             add = DATASETS.register(name, aliases=ALIASES.get(name, ()), group=task)
             add(f"sacm_lab.datasets.catalogue:{name}")
     GENERATED.register("Synth-12")("sacm_lab.datasets.synth12:synth12")
+    DATASETS.register("Plant")("sacm_lab.datasets.plant:PLANT")  # of no group: it is in no list

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sacm.data.datasets import ForecastingData, split_by_ratio
-from sacm.data.synthetic import SYNTH12
+from sacm.data.load import SYNTH12
 
 STEPS = 33_600
 SIGNAL_SEED, NOISE_SEED, SEED_STEP = 42, 43, 100

@@ -11,7 +11,7 @@ from textwrap import fill
 
 from pydantic import ValidationError
 
-from sacm.data.synthetic import SYNTH12
+from sacm.data.load import SYNTH12
 from sacm.errors import SACMError, SACMWarning
 from sacm.training.run import Run
 

@@ -1,36 +1,13 @@
-"""Generated data: Synth-12 of the paper, and the simulated plant of the demo."""
+"""The simulated plant of `sacm demo`: a series whose training rows are broken on purpose."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from sacm.data.datasets import ForecastingData, split_by_ratio
-from sacm.errors import ArgumentError
-from sacm.registry import GENERATED
+from sacm.data.load import Dataset
 
-SYNTH12 = "Synth-12"
-PLANT = "Plant"
-PLANT_ROWS, CORRUPTED, FAULT_ROWS = 4000, 0.25, 60  # share of values, and length of a fault
-
-
-def synth12(sigma: float = 0.5, channels: int = 1) -> ForecastingData:
-    """Generate Synth-12: noisy inputs `.values` and clean targets `.clean`, both `[33600, C]`.
-
-    Args:
-        sigma: The corruption level (0.1, 0.3, 0.5, 0.7, 0.9 in the benchmark; 0 is the clean
-            series).
-        channels: Number of channels C; each has its own signal and noise.
-
-    Example:
-        >>> synth12(0.5).clean.shape
-        (33600, 1)
-    """
-    if not 0 <= sigma < np.inf or channels < 1:
-        raise ArgumentError(
-            f"sigma must be at least 0 and channels at least 1, got {sigma} and {channels}."
-        )
-    data: ForecastingData = GENERATED.get(SYNTH12)(sigma, channels)
-    return data
+ROWS, CORRUPTED, FAULT_ROWS = 4000, 0.25, 60  # share of values, and length of a fault
 
 
 def plant(seed: int = 0) -> ForecastingData:
@@ -44,17 +21,17 @@ def plant(seed: int = 0) -> ForecastingData:
         (4000, 3)
     """
     random = np.random.default_rng(seed)
-    hours = np.arange(PLANT_ROWS)
+    hours = np.arange(ROWS)
     day, week = 2 * np.pi * hours / 24, 2 * np.pi * hours / 168
-    load = 50 + 10 * np.sin(day) + 4 * np.sin(week) + random.normal(0, 1, PLANT_ROWS)
-    heat = 20 + 0.6 * (np.roll(load, 2) - 50) + 3 * np.cos(day) + random.normal(0, 0.5, PLANT_ROWS)
-    pressure = 5 + 0.05 * (load - 50) + random.normal(0, 0.05, PLANT_ROWS)
+    load = 50 + 10 * np.sin(day) + 4 * np.sin(week) + random.normal(0, 1, ROWS)
+    heat = 20 + 0.6 * (np.roll(load, 2) - 50) + 3 * np.cos(day) + random.normal(0, 0.5, ROWS)
+    pressure = 5 + 0.05 * (load - 50) + random.normal(0, 0.05, ROWS)
     values = np.stack([load, heat, pressure], axis=1).astype(np.float32)
-    splits = split_by_ratio(PLANT_ROWS)
+    splits = split_by_ratio(ROWS)
     for channel in values[: splits.test.start].T:
         _put_faults(channel, CORRUPTED / 4, random)
     return ForecastingData(
-        name=PLANT,
+        name="Plant",
         values=values,
         columns=("load", "heat", "pressure"),
         splits=splits,
@@ -80,3 +57,6 @@ def _put_faults(channel: np.ndarray, share: float, random: np.random.Generator) 
                 segment += 1.5 * size * random.standard_normal(FAULT_ROWS)
             else:
                 segment[:] = segment[0] if kind == "held" else 0
+
+
+PLANT = Dataset(name="Plant", task="forecasting", loader=plant)

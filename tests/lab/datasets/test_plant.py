@@ -6,7 +6,7 @@ import numpy as np
 
 import sacm
 from sacm.data import load
-from sacm.data.synthetic import plant
+from sacm_lab.datasets.plant import plant
 
 
 def test_the_same_every_time_and_by_name() -> None:

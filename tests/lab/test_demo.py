@@ -9,7 +9,6 @@ from tests.cli.conftest import Command
 
 
 @pytest.mark.slow
-@pytest.mark.lab  # ILI is one of its data sets
 def test_a_short_demo_twice(sacm: Command):
     done = sacm("demo", "--epochs", 1)
     assert done.code == 0, done.err
