@@ -72,8 +72,9 @@ class WindowGuard(nn.Module):
     max_change: Tensor  # [C], a row
     alone: Tensor  # [C]: channels of which only gaps are filled
     _into: Tensor  # [L C, K]: from z-scores to factors
-    _out: Tensor
-    _gain: Tensor
+    _out: Tensor  # [K, L C]: from factors to z-scores
+    _gain: Tensor  # [L, C]: from residuals to usual sizes of leave-out residuals
+    _steps: Tensor  # [6, L, C]: mean, scale, limits and cuts of entries for every step
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         super().__init__()
@@ -83,8 +84,13 @@ class WindowGuard(nn.Module):
             self.register_buffer(name, tensors[name].clone(memory_format=torch.contiguous_format))
         self.length, self.channels = self.lever.shape
         root = (Models.entry_weight / self.spread).sqrt().repeat(self.length).unsqueeze(1)
-        gain = 1 / (self.lever * self.size)
-        derived = {"_into": self.basis * root, "_out": (self.basis / root).T, "_gain": gain}
+        steps = torch.stack([self.mean, self.scale, *self.limits, *self.cuts[:, 0]])
+        derived = {
+            "_into": self.basis * root,
+            "_out": (self.basis / root).T,
+            "_gain": 1 / (self.lever * self.size),
+            "_steps": steps.unsqueeze(1).repeat(1, self.length, 1),
+        }
         for name, tensor in derived.items():
             self.register_buffer(name, tensor, persistent=False)
         self._shortest_run = min(int(self.run_limit.min()), self.length)
@@ -119,11 +125,12 @@ class WindowGuard(nn.Module):
         with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
             # Differences first: in float32 a small change at a high level would be lost.
             values = x.detach() if x.dtype == torch.float64 else x.detach().float()
-            scaled = z = ((values - self.mean) / self.scale).float()
+            scaled = z = ((values - self._steps[0]) / self._steps[1]).float()
             flags = self._certain(values, z, x.dtype)
-            bad = flags > 0
-            grades = bad.to(torch.uint8) * FAIL
-            if _some(bad):
+            grades = torch.zeros_like(flags)
+            if _some(flags):
+                bad = flags > 0
+                grades = grades.masked_fill(bad, FAIL)
                 z = torch.where(self._outage(flags == Kind.STUCK), z, self._fill(z, bad))
             if self.basis.shape[1]:
                 z, flags, grades = self._compare(z, flags, grades, repair_all)
@@ -158,22 +165,22 @@ class WindowGuard(nn.Module):
     def _with(self, **tensors: Tensor) -> WindowGuard:
         return WindowGuard({**self.state_dict(), **tensors}).eval()
 
-    def _fit(self, z: Tensor, weight: Tensor | None = None) -> Tensor:
+    def _fit(self, z: Tensor, weight: Tensor) -> Tensor:
         """The expected window given z-scores `[B, L, C]`, each trusted by its weight."""
-        if weight is None:
-            factors = z.flatten(1) @ self._into
-        else:
-            factors = self._solve((weight * z).flatten(1) @ self._into, 1 - weight.flatten(1))
+        factors = self._solve((weight * z).flatten(1) @ self._into, 1 - weight.flatten(1))
         return (factors @ self._out).view_as(z)
 
     def _solve(self, right: Tensor, doubt: Tensor) -> Tensor:
         """Conjugate gradients for `(I - Uᵀ diag(doubt) U) g = right`, `[B, K]`."""
-        tiny = torch.finfo(right.dtype).tiny
+        tiny, basis = torch.finfo(right.dtype).tiny, self.basis
+        if not tracing():  # only entries that some window doubts
+            doubted = doubt.any(0).nonzero().squeeze(1)
+            doubt, basis = doubt[:, doubted], basis[doubted]
         factors, residual, direction = torch.zeros_like(right), right, right
         square = (residual * residual).sum(1, keepdim=True)
         goal = SMALL**2 * square
         for turn in range(Models.steps // 2):
-            image = direction - (doubt * (direction @ self.basis.T)) @ self.basis
+            image = direction - (doubt * (direction @ basis.T)) @ basis
             step = square / (direction * image).sum(1, keepdim=True).clamp_min(tiny)
             factors = factors + step * direction
             residual = residual - step * image
@@ -188,7 +195,7 @@ class WindowGuard(nn.Module):
         if not tracing():
             rows = bad.flatten(1).any(1).nonzero().squeeze(1)
             if len(rows) < len(z):  # only the windows with a bad entry
-                return z.index_copy(0, rows, self._fill(z[rows], bad[rows])) if len(rows) else z
+                return z.index_copy(0, rows, self._fill(z[rows], bad[rows]))
         fit = self._fit(z.masked_fill(bad, 0.0), (~bad).to(z.dtype))
         path = _bridge((z - fit).masked_fill(bad, 0.0), bad, self.carry)
         return torch.where(bad, fit + path, z)
@@ -203,14 +210,16 @@ class WindowGuard(nn.Module):
 
     def residuals(self, z: Tensor) -> Tensor:
         """Leave-out residuals `[B, L, C]` in usual sizes."""
-        return ((z - self._fit(z)) * self._gain).abs()
+        flat = z.flatten(1)
+        rest = torch.addmm(flat, flat @ self._into, self._out, alpha=-1)
+        return (rest.view_as(z) * self._gain).abs()
 
     def _certain(self, values: Tensor, z: Tensor, dtype: torch.dtype) -> Tensor:
         """Flags of missing values, gap codes, broken rules, impossible values and stuck runs."""
-        gone = ~((z >= self.limits[0]) & (z <= self.limits[1]))  # NaN is neither
-        flags = torch.zeros_like(gone, dtype=torch.uint8)
-        if _some(gone):
-            flags = flags.masked_fill(gone, Kind.SPIKE).masked_fill(~z.isfinite(), Kind.MISSING)
+        flags = torch.zeros_like(z, dtype=torch.uint8)
+        inside = (z >= self._steps[2]) & (z <= self._steps[3])  # NaN is neither
+        if tracing() or not inside.all():
+            flags = flags.masked_fill(~inside, Kind.SPIKE).masked_fill(~z.isfinite(), Kind.MISSING)
         if self._ruled:
             ruled = (values < self.rule_range[0]) | (values > self.rule_range[1])
             flags = flags.masked_fill(ruled, Kind.RULE)
@@ -221,7 +230,11 @@ class WindowGuard(nn.Module):
             flags = flags.masked_fill(code, Kind.CODE)
         if self._limits_change:
             flags = flags.masked_fill(self._too_fast(values, flags > 0), Kind.RULE)
-        flags = flags.masked_fill(self._stuck(z, flags > 0, dtype), Kind.STUCK)
+        every = max(self._shortest_run - 1, 1)  # a run repeats its value at one of these steps
+        tied = _some(z[:, every::every] == z[:, every - 1 : -1 : every])
+        # In half precision neighbouring values are equal by rounding: nothing is stuck.
+        if tied and dtype in (torch.float32, torch.float64):
+            flags = flags.masked_fill(self._stuck(z, flags > 0), Kind.STUCK)
         return flags.masked_fill(self.alone & (flags != Kind.MISSING), 0) if self._left else flags
 
     def _too_fast(self, values: Tensor, gone: Tensor) -> Tensor:
@@ -234,13 +247,8 @@ class WindowGuard(nn.Module):
             last, since = torch.where(taken, here, last), torch.where(taken, 0.0, since)
         return torch.stack(fast, 1)
 
-    def _stuck(self, z: Tensor, gone: Tensor, dtype: torch.dtype) -> Tensor:
-        """Steps that repeat their predecessor in a run of at least `run_limit` values.
-
-        In half precision neighbouring values are equal by rounding: nothing is stuck.
-        """
-        if dtype not in (torch.float32, torch.float64):
-            return torch.zeros_like(gone)
+    def _stuck(self, z: Tensor, gone: Tensor) -> Tensor:
+        """Steps that repeat their predecessor in a run of at least `run_limit` values."""
         same = (z[:, 1:] == z[:, :-1]) & ~gone[:, 1:]
         runs, rows = same, 1  # of `rows` steps that repeat their predecessor
         while rows < self._shortest_run - 1:
@@ -250,6 +258,8 @@ class WindowGuard(nn.Module):
             return torch.zeros_like(gone)
         same = torch.cat([torch.zeros_like(gone[:, :1]), same], 1)
         runs = same & (_next(~same) - _last(~same) >= self.run_limit)
+        if not self.rests.shape[0]:  # ONNX has no `any` of nothing
+            return runs
         near = GRAIN * (1 + self.rests.abs())
         return runs & ~((z.unsqueeze(-2) - self.rests).abs() <= near).any(-2)
 
@@ -257,25 +267,26 @@ class WindowGuard(nn.Module):
         self, z: Tensor, flags: Tensor, grades: Tensor, repair_all: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
         """z-scores with rough channels and spikes repaired, their flags and grades."""
-        residual, middle, shared = _scores(self.residuals(z))
-        suspect_cut, fail_cut = ((cut * shared).unsqueeze(1) for cut in self.cuts[:, 0])
-        doubt, rough = residual > suspect_cut, (middle > self.cuts[1, 1]) & ~self.alone
-        if not _some(rough.any() | doubt.any()):
+        residual, middle = _scores(self.residuals(z))
+        doubt, rough = residual > self._steps[4], (middle > self.cuts[1, 1]) & ~self.alone
+        if not _some(doubt) and not _some(rough):
             return z, flags, grades
-        measured = (flags == 0) & ~self.alone
-        rough = rough & self._few(rough, 1)
+        measured, sure = (flags == 0) & ~self.alone, residual > self._steps[5]
+        if _some(sure):
+            sure = sure & measured & self._few(doubt, 2)
+            sure = sure & self._few(sure, (1, 2))
+        doubt, rough = doubt & measured, rough & self._few(rough, 1)
+        grades = grades.masked_fill(doubt, SUSPECT).masked_fill(sure, FAIL)
         if _some(rough):
             usual = self.size.mean(0) / NORMAL_MEDIAN
             noise = torch.where(rough, usual.square() * (middle.square() - 1), 0.0).unsqueeze(1)
             weight = 1 / (1 + Models.entry_weight * noise / self.spread)
             z = z + noise / (noise + self.spread) * (self._fit(z, weight.expand(z.shape)) - z)
-        sure = (residual > fail_cut) & measured & self._few(doubt, 2)
-        sure = sure & self._few(sure, (1, 2))
-        doubt, noisy = doubt & measured, rough.unsqueeze(1) & measured
-        z = self._fill(z, doubt if repair_all else sure)
-        flags = torch.where(doubt, Kind.SPIKE, torch.where(noisy, Kind.BURST, flags))
-        grades = torch.where(sure | noisy, FAIL, torch.where(doubt, SUSPECT, grades))
-        return z, flags.to(torch.uint8), grades.to(torch.uint8)
+            noisy = rough.unsqueeze(1) & measured
+            flags, grades = flags.masked_fill(noisy, Kind.BURST), grades.masked_fill(noisy, FAIL)
+        repaired = doubt if repair_all else sure
+        z = self._fill(z, repaired) if _some(repaired) else z
+        return z, flags.masked_fill(doubt, Kind.SPIKE), grades
 
     def _few(self, doubted: Tensor, dim: int | tuple[int, int]) -> Tensor:
         """Whether a minority is doubted: what most channels show at once is no fault."""
@@ -301,15 +312,15 @@ def _some(mask: Tensor) -> bool:
     return tracing() or bool(mask.any())
 
 
-def _scores(residual: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Residuals, their usual size `[B, C]`, and what channels share `[B, 1]`.
+def _scores(residual: Tensor) -> tuple[Tensor, Tensor]:
+    """Residuals `[B, L, C]` and their usual size `[B, C]`, both over what channels share.
 
     The usual size is about the median. What three quarters of the channels of a window exceed is
     shared: when everything moves, a move is no fault.
     """
     middle = residual.sqrt().mean(1).square()
-    shared = middle.sort(1).values[:, (middle.shape[1] - 1) // 4].clamp_min(1.0).unsqueeze(1)
-    return residual, middle / shared, shared
+    shared = middle.sort(1).values[:, (middle.shape[1] - 1) // 4, None].clamp_min(1.0)
+    return residual / shared.unsqueeze(1), middle / shared
 
 
 def _last(flags: Tensor) -> Tensor:
@@ -336,8 +347,8 @@ def _bridge(residual: Tensor, bad: Tensor, carry: Tensor) -> Tensor:
     before, after = _last(~bad).long(), _next(~bad).long()
     left_value = residual.gather(1, before.clamp_min(0))
     right_value = residual.gather(1, after.clamp_max(length - 1))
-    left = torch.where(before >= 0, carry ** (steps - before), 0.0)
-    right = torch.where(after < length, carry ** (after - steps), 0.0)
+    left = torch.where(before >= 0, (carry.log() * (steps - before)).exp(), 0.0)
+    right = torch.where(after < length, (carry.log() * (after - steps)).exp(), 0.0)
     total = (1 - (left * right) ** 2).clamp_min(SMALL)
     return (left * (1 - right**2) * left_value + right * (1 - left**2) * right_value) / total
 
@@ -401,8 +412,8 @@ def fit_window_guard(
     sample = windows[:: max(1, 2 * len(windows) // Models.most_windows)]
     residual = torch.cat([guard.residuals(part) for part in sample.split(Models.batch)])
     size = residual.median(0).values.clamp_min(SMALL)
-    residual, middle, shared = _scores(residual / size)
-    single = _upper((residual / shared.unsqueeze(1)).flatten(0, 1), config.false_rate)
+    residual, middle = _scores(residual / size)
+    single = _upper(residual.flatten(0, 1), config.false_rate)
     cuts = torch.stack([single, _upper(middle, config.suspect_rate)])
     factors = torch.tensor([config.online_suspect, config.online_fail]).view(2, 1, 1)
     return guard._with(size=size, cuts=cuts * factors)
