@@ -18,7 +18,7 @@ from sacm.quality.windows import WindowGuard, tracing
 Model = TypeVar("Model", bound=nn.Module)
 
 PROTECTION = "sacm_guard"  # the attribute of a protected model
-OTHER_UNITS = 0.2  # of a batch: a guard that flags more was fitted on other units
+OTHER_UNITS = 0.5  # of a batch: a guard that flags more was probably fitted on other units
 
 
 @dataclass(frozen=True)
