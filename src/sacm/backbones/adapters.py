@@ -17,6 +17,8 @@ HIDDEN = 64  # units of an adapter's own network
 class NetworkAdapter(ForecastNetwork):
     """A forecasting network around another one, of the same lengths and channels."""
 
+    network: ForecastNetwork
+
     def __init__(self, network: ForecastNetwork) -> None:
         super().__init__(
             input_len=network.input_len, horizon=network.horizon, channels=network.channels

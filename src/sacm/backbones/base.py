@@ -81,6 +81,7 @@ class ForecastNetwork(Backbone):
     output_size = "horizon"
     example_sizes: ClassVar[dict[str, int]] = {"input_len": 96, "horizon": 96}
     calendar_sizes: tuple[int, ...] | None = None
+    network: nn.Module
 
     def __init__(self, *, input_len: int, horizon: int, channels: int) -> None:
         super().__init__(input_len=input_len, channels=channels)
@@ -105,9 +106,10 @@ class ForecastNetwork(Backbone):
         if stamps is not None and list(stamps.shape) != shape:
             raise ArgumentError(f"{name}: stamps must be {shape}, got {list(stamps.shape)}.")
 
-    @abstractmethod
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        """Forecast `[B, H, C]`."""
+        """Forecast `[B, H, C]`; by default what `self.network` makes of the window."""
+        self.check_window(x, stamps)
+        return self.network(x)
 
 
 class ClassifierNetwork(Backbone):
@@ -144,9 +146,9 @@ class DetectorNetwork(Backbone):
     def training_loss(self, x: Tensor) -> Tensor:
         """Scalar to minimise on windows `[B, L, C]`."""
 
-    @abstractmethod
     def validation_loss(self, x: Tensor) -> Tensor:
-        """Scalar to choose a checkpoint by, without labels."""
+        """Scalar to choose a checkpoint by, without labels; the training loss by default."""
+        return self.training_loss(x)
 
     @abstractmethod
     def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:
@@ -156,15 +158,15 @@ class DetectorNetwork(Backbone):
 class ReconstructionDetector(DetectorNetwork):
     """A detector whose `forward` rebuilds its window: mean absolute error is loss and score."""
 
-    @abstractmethod
+    network: nn.Module
+
     def forward(self, x: Tensor) -> Tensor:
-        """Reconstruction `[B, L, C]`."""
+        """Reconstruction `[B, L, C]`; by default what `self.network` makes of the window."""
+        self.check_window(x)
+        return self.network(x)
 
     def training_loss(self, x: Tensor) -> Tensor:
         return (self(x) - x).abs().mean()
-
-    def validation_loss(self, x: Tensor) -> Tensor:
-        return self.training_loss(x)
 
     def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:
         self.check_score(score)

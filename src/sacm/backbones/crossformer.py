@@ -16,6 +16,7 @@ table, the same for every window, so its layouts cannot be found by perturbing w
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from dataclasses import dataclass
 
 import torch
@@ -113,18 +114,6 @@ class Merge(nn.Module):
         return self.project(self.norm(pairs))
 
 
-class EncoderScale(nn.Module):
-    """Merge the finer scale (but for the first), then a two-stage block: `[B, C, N, d]`."""
-
-    def __init__(self, config: CrossformerConfig, *, segments: int, first: bool) -> None:
-        super().__init__()
-        self.merge = nn.Identity() if first else Merge(config.width, config.merge)
-        self.block = TwoStageBlock(config, segments=segments)
-
-    def forward(self, grid: Tensor) -> Tensor:
-        return self.block(self.merge(grid))
-
-
 class DecoderLayer(nn.Module):
     """Refine the forecast grid, read one encoder scale, and forecast from it."""
 
@@ -156,9 +145,11 @@ class Crossformer(ForecastNetwork):
         scales = [math.ceil(segments / config.merge**i) for i in range(config.encoder_layers)]
         targets = math.ceil(horizon / config.segment)
         self.embedding = SegmentEmbedding(config, input_len=input_len, channels=channels)
-        self.encoder = nn.ModuleList(
-            EncoderScale(config, segments=count, first=i == 0) for i, count in enumerate(scales)
-        )
+        self.encoder = nn.ModuleList()  # all scales but the finest begin with a merge
+        for count in scales:
+            merge = Merge(config.width, config.merge) if self.encoder else nn.Identity()
+            block = TwoStageBlock(config, segments=count)
+            self.encoder.append(nn.Sequential(OrderedDict(merge=merge, block=block)))
         self.targets = nn.Parameter(torch.randn(1, channels, targets, config.width))
         self.decoder = nn.ModuleList(
             DecoderLayer(config, segments=targets) for _ in range(config.encoder_layers + 1)

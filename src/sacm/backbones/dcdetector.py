@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -84,14 +85,9 @@ class DCdetector(DetectorNetwork):
         self.patch_sizes = patch_sizes(input_len)
         self.revin = RevIN(channels)
         sizes = [(size, input_len // size) for size in self.patch_sizes]
-        self.between = nn.ModuleList(
-            Tokens(size, config.width, length=count, dropout=config.dropout)
-            for size, count in sizes
-        )
-        self.inside = nn.ModuleList(
-            Tokens(count, config.width, length=size, dropout=config.dropout)
-            for size, count in sizes
-        )
+        tokens = partial(Tokens, width=config.width, dropout=config.dropout)
+        self.between = nn.ModuleList(tokens(size, length=count) for size, count in sizes)
+        self.inside = nn.ModuleList(tokens(count, length=size) for size, count in sizes)
         self.relations = nn.ModuleList(Relation(config) for _ in range(config.layers))
         self.state_layouts({"between": channels, "inside": channels})
 
@@ -119,9 +115,6 @@ class DCdetector(DetectorNetwork):
             for first, second in self(x)
         ]
         return torch.stack(terms).mean() / 2
-
-    def validation_loss(self, x: Tensor) -> Tensor:
-        return self.training_loss(x)
 
     def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:
         """Mean disagreement of the views at each step, `[B, L]`."""

@@ -46,17 +46,17 @@ class Encoder(nn.Module):
         super().__init__()
         self.embed = nn.Linear(input_len, config.width)
         self.dropout = nn.Dropout(config.dropout)
-        self.layers = nn.ModuleList(
-            EncoderLayer(config.width, config.heads, config.hidden, config.dropout)
-            for _ in range(config.layers)
+        self.layers = nn.Sequential(
+            *(
+                EncoderLayer(config.width, config.heads, config.hidden, config.dropout)
+                for _ in range(config.layers)
+            )
         )
         self.norm = nn.LayerNorm(config.width)
 
     def forward(self, x: Tensor) -> Tensor:
         tokens = self.dropout(self.embed(x.transpose(1, 2)))  # [B, C, d]
-        for layer in self.layers:
-            tokens = layer(tokens)
-        return self.norm(tokens)
+        return self.norm(self.layers(tokens))  # [B, C, d]
 
 
 class Network(nn.Module):
@@ -88,10 +88,6 @@ class ITransformerForecaster(ForecastNetwork):
         self.network = Network(config, input_len=input_len, output_len=horizon, channels=channels)
         self.state_layouts()
 
-    def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        self.check_window(x, stamps)
-        return self.network(x)
-
 
 @register("iTransformer", paper=ITransformerConfig(), small=SMALL, reference=REFERENCE)
 class ITransformerDetector(ReconstructionDetector):
@@ -101,10 +97,6 @@ class ITransformerDetector(ReconstructionDetector):
         super().__init__(input_len=input_len, channels=channels)
         self.network = Network(config, input_len=input_len, output_len=input_len, channels=channels)
         self.state_layouts()
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.check_window(x)
-        return self.network(x)
 
 
 @register("iTransformer", paper=ITransformerConfig(), small=SMALL, reference=REFERENCE)

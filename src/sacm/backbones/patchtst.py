@@ -72,9 +72,11 @@ class Encoder(nn.Module):
         self.embed = nn.Linear(self.patch, config.width)
         self.positions = Positions(patches, config.width)
         self.dropout = nn.Dropout(config.dropout)
-        self.layers = nn.ModuleList(
-            EncoderLayer(config.width, config.heads, config.hidden, config.dropout)
-            for _ in range(config.layers)
+        self.layers = nn.Sequential(
+            *(
+                EncoderLayer(config.width, config.heads, config.hidden, config.dropout)
+                for _ in range(config.layers)
+            )
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -82,9 +84,7 @@ class Encoder(nn.Module):
         series = x.transpose(1, 2).flatten(0, 1)  # [B*C, L]
         patches = cut_patches(series, patch=self.patch, stride=self.stride)  # [B*C, N, patch]
         tokens = self.dropout(self.positions(self.embed(patches)))  # [B*C, N, d]
-        for layer in self.layers:
-            tokens = layer(tokens)
-        return tokens.reshape(batch, channels, self.features)
+        return self.layers(tokens).reshape(batch, channels, self.features)
 
 
 class Network(nn.Module):
@@ -117,10 +117,6 @@ class PatchTSTForecaster(ForecastNetwork):
         self.network = Network(config, input_len=input_len, output_len=horizon, channels=channels)
         self.state_layouts({"network.encoder": channels})
 
-    def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        self.check_window(x, stamps)
-        return self.network(x)
-
 
 @register("PatchTST", paper=PatchTSTConfig(), small=SMALL, reference=REFERENCE)
 class PatchTSTDetector(ReconstructionDetector):
@@ -130,10 +126,6 @@ class PatchTSTDetector(ReconstructionDetector):
         super().__init__(input_len=input_len, channels=channels)
         self.network = Network(config, input_len=input_len, output_len=input_len, channels=channels)
         self.state_layouts({"network.encoder": channels})
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.check_window(x)
-        return self.network(x)
 
 
 @register("PatchTST", paper=PatchTSTClassifierConfig(), small=SMALL_CLASSIFIER, reference=REFERENCE)

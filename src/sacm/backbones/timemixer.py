@@ -126,7 +126,8 @@ class TimeMixer(ForecastNetwork):
         self.check_window(x, stamps)
         levels = pyramid(x, len(self.revins))  # [B, T_i, C] each
         normalised = [self.revin(i).normalise(level) for i, level in enumerate(levels)]
-        scales = [self.embed(level) for level, _ in normalised]  # [B*C, T_i, d] each
+        series = [level.transpose(1, 2).flatten(0, 1) for level, _ in normalised]  # [B*C, T_i]
+        scales = [self.dropout(self.tokens(each[..., None])) for each in series]  # [B*C, T_i, d]
         for block in self.blocks:
             scales = block(scales)
         forecasts = [
@@ -140,8 +141,3 @@ class TimeMixer(ForecastNetwork):
     def revin(self, scale: int) -> RevIN:
         """The normalisation of one scale, 0 the finest."""
         return cast(RevIN, self.revins[scale])
-
-    def embed(self, x: Tensor) -> Tensor:
-        """One scale `[B, T_i, C]`, its channels apart, as tokens `[B*C, T_i, d]`."""
-        series = x.transpose(1, 2).flatten(0, 1)  # [B*C, T_i]
-        return self.dropout(self.tokens(series[..., None]))

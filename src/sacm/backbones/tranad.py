@@ -121,11 +121,6 @@ class Decoder(nn.Module):
         return self.output(x).sigmoid()
 
 
-def reverse_gradient(module: nn.Module) -> dict[str, Tensor]:
-    """The module's parameters with equal value and opposite gradient."""
-    return {name: 2 * p.detach() - p for name, p in module.named_parameters()}
-
-
 @register("TranAD", paper=TranADConfig(), small=SMALL, cost="medium", reference=REFERENCE)
 class TranAD(DetectorNetwork):
     """Self-conditioned reconstruction by two decoders, the second adversarial in pass 2."""
@@ -180,8 +175,9 @@ class TranAD(DetectorNetwork):
         """Decoder 2 in pass 2. In training the gradients of its parameters are reversed."""
         if not self.training:
             return self.second_decoder(tokens, memory)
-        reversed_parameters = reverse_gradient(self.second_decoder)
-        return functional_call(self.second_decoder, reversed_parameters, (tokens, memory))
+        parameters = self.second_decoder.named_parameters()
+        opposed = {name: 2 * p.detach() - p for name, p in parameters}  # of equal value
+        return functional_call(self.second_decoder, opposed, (tokens, memory))
 
     def range(self) -> Tensor:
         """The width `[C]` of each channel's training range, never 0."""

@@ -33,26 +33,25 @@ class InstanceStatistics(NamedTuple):
     std: Tensor
 
 
-def instance_statistics(x: Tensor, *, eps: float = 1e-5) -> InstanceStatistics:
-    """Mean and sqrt(population variance + eps) of `[..., L, C]` over time, without gradient."""
+def instance_statistics(x: Tensor) -> InstanceStatistics:
+    """Mean and sqrt(population variance + 1e-5) of `[..., L, C]` over time, without gradient."""
     with full_precision(x):
         variance, mean = torch.var_mean(widen(x).detach(), dim=-2, correction=0, keepdim=True)
-        std = (variance + eps).sqrt()
+        std = (variance + 1e-5).sqrt()
     return InstanceStatistics(mean.to(x.dtype), std.to(x.dtype))
 
 
 class RevIN(nn.Module):
     """Normalise each window and channel over time, and undo it on the way out."""
 
-    def __init__(self, channels: int, *, affine: bool = False, eps: float = 1e-5) -> None:
+    def __init__(self, channels: int, *, affine: bool = False) -> None:
         super().__init__()
-        self.eps = eps
         self.weight = nn.Parameter(torch.ones(channels)) if affine else None
         self.bias = nn.Parameter(torch.zeros(channels)) if affine else None
 
     def normalise(self, x: Tensor) -> tuple[Tensor, InstanceStatistics]:
         """`[..., L, C]` to its normalised form and the statistics that restore it."""
-        statistics = instance_statistics(x, eps=self.eps)
+        statistics = instance_statistics(x)
         x = (x - statistics.mean) / statistics.std
         if self.weight is not None and self.bias is not None:
             x = x * self.weight + self.bias
