@@ -287,6 +287,23 @@ def test_the_window_is_found_by_position_name_or_function(
     torch.testing.assert_close(modulator.scores, expected)
 
 
+def test_a_function_that_finds_no_window_is_told_what_it_was_given() -> None:
+    told = "MLP.forward: input_arg raised IndexError: .* 0 positional arguments .*'x'"
+    with pytest.raises(sacm.ArgumentError, match=told):
+        attached(models.MLP(), example_inputs={"x": windows()}, input_arg=lambda args, _: args[0])
+
+
+def test_an_argument_that_reaches_no_dropout_is_named_as_the_cause() -> None:
+    class Two(models.MLP):
+        def forward(self, static: Tensor, x: Tensor) -> Tensor:
+            return super().forward(x)
+
+    example = (torch.randn(6, 4), windows())
+    with pytest.warns(sacm.SACMWarning, match=r"depends on no window.*check input_arg"):
+        sacm.attach(Two(), example_inputs=example)
+    assert sacm.attach(Two(), example_inputs=example, input_arg="x").window.channels == CHANNELS
+
+
 def test_a_two_dimensional_window_is_one_channel() -> None:
     model = nn.Sequential(nn.Linear(16, 8), nn.Dropout(0.1))
     modulator = sacm.attach(model, channels=1, example_inputs=torch.randn(4, 16))

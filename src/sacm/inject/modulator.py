@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,44 +21,6 @@ from sacm.inject.stand_ins import StandIn
 from sacm.inject.window import Arguments, WindowArgument
 
 VERIFIED_BATCHES = 2  # training batches after the probe on which layouts are verified
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The dropout sites of a model; `print` shows a table.
-
-    Attributes:
-        sites: Every site, adaptive or with the reason why not.
-        scalars: Number of parameters added; None until the first batch tells the channels.
-        is_random: Whether training is random beside the sites.
-        unverified: What the model raised when its layouts were verified; empty if nothing.
-    """
-
-    sites: tuple[Site, ...]
-    scalars: int | None
-    is_random: bool = False
-    unverified: str = ""
-
-    def __str__(self) -> str:
-        if not self.sites:
-            lines = ["No dropout found: the model is unchanged (insert_after=[…] adds sites)."]
-        else:
-            rows = [("site", "kind", "adaptive", "layout", "note"), *map(_row, self.sites)]
-            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-            rows.insert(1, tuple("-" * width for width in widths))
-            lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-            adaptive = sum(site.adaptive for site in self.sites)
-            added = "2C + 2" if self.scalars is None else self.scalars
-            total = f"{adaptive} of {len(self.sites)} dropout sites adaptive"
-            lines.append(f"{total}, {added} scalars added.")
-        if self.is_random:
-            lines.append(
-                "Also random in training: something that is not listed here (coverage='all' makes "
-                "dropout called as a function adaptive)."
-            )
-        if self.unverified:
-            lines.append(f"The layouts were not verified on a training batch: {self.unverified}")
-        return "\n".join(lines)
 
 
 def _row(site: Site) -> tuple[str, ...]:
@@ -139,15 +100,28 @@ class CapacityModulator(nn.Module):
         """Unreliability scores `[B]` of the last training forward; None before the first."""
         return self.state.scores
 
-    def summary(self) -> Summary:
-        """Return the sites and the number of parameters added; `print` shows a table."""
-        added: int | None = sum(p.numel() for p in self.parameters())
-        if not self.stand_ins:
-            added = 0
-        elif self.window.channels is None:
-            added = None
-        unlisted = self.is_random and all(site.adaptive for site in self.sites)
-        return Summary(tuple(self.sites), added, unlisted, self.unverified)
+    def summary(self) -> str:
+        """Return a table of the sites with the number of parameters added, to be printed."""
+        lines = ["No dropout found: the model is unchanged (insert_after=[…] adds sites)."]
+        if self.sites:
+            rows = [("site", "kind", "adaptive", "layout", "note"), *map(_row, self.sites)]
+            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            rows.insert(1, tuple("-" * width for width in widths))
+            lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+            adaptive = sum(site.adaptive for site in self.sites)
+            added: int | str = sum(p.numel() for p in self.parameters()) if self.stand_ins else 0
+            if self.stand_ins and self.window.channels is None:
+                added = "2C + 2"
+            total = f"{adaptive} of {len(self.sites)} dropout sites adaptive"
+            lines.append(f"{total}, {added} scalars added.")
+        if self.is_random and all(site.adaptive for site in self.sites):
+            lines.append(
+                "Also random in training: something that is not listed here (coverage='all' makes "
+                "dropout called as a function adaptive)."
+            )
+        if self.unverified:
+            lines.append(f"The layouts were not verified on a training batch: {self.unverified}")
+        return "\n".join(lines)
 
     @contextmanager
     def forced_rates(self, rates: Tensor) -> Iterator[None]:
@@ -255,13 +229,14 @@ class CapacityModulator(nn.Module):
             site.reached = bool(site.reached)
         if not any(site.adaptive for site in self.sites):
             self.requires_grad_(False)  # nothing gives the scalars a gradient
-            nothing = (
-                f"{probe.name} has no dropout to make adaptive, neither modules nor functional"
-            )
+            why = ", neither modules nor functional: add sites with insert_after=[…]"
+            if self.sites:
+                why = f" ({self.sites[0].name}: {self.sites[0].reason}): check input_arg=…"
+            nothing = f"{probe.name} has no dropout to make adaptive{why}"
             if self.state.running and world_size() > 1:
                 # The wrapper of this process waits for the gradients of the scalars.
-                raise ArgumentError(f"{nothing}: do not attach it, or add sites: insert_after=[…].")
-            warnings.warn(f"{nothing}; add sites: insert_after=[…].", SACMWarning, stacklevel=2)
+                raise ArgumentError(f"{nothing}, or do not attach it.")
+            warnings.warn(f"{nothing}.", SACMWarning, stacklevel=2)
 
     @not_compiled
     def _verify(self, model: nn.Module, arguments: Arguments) -> None:

@@ -40,7 +40,13 @@ class WindowArgument:
 
     def raw(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         """Return the tensor as the model receives it, batch first."""
-        window = self.pick(args, kwargs)
+        try:
+            window = self.pick(args, kwargs)
+        except (AttributeError, LookupError, TypeError) as error:  # of a user's function
+            raise ArgumentError(
+                f"{self.model_name}.forward: input_arg raised {type(error).__name__}: {error}; the "
+                f"call has {len(args)} positional arguments and the keywords {[*kwargs]}."
+            ) from error
         if not isinstance(window, Tensor):
             where = f"argument {self.pick}" if self.can_replace else "input_arg"
             raise ArgumentError(
