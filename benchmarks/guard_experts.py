@@ -2,9 +2,8 @@
 
 Files of `$SACM_DATA/faults` (Logan River, a NOAA tide gauge, a NERRS station). A fault is a value
 that the experts removed, or changed by more than a tenth of its channel's deviation; drift (code
-10), suspects, gaps and marked values that were kept count neither way. The rules are limits from
-the sensors' data sheets; two lines (no bursts of turbidity, no largest change of the water level)
-were changed after the scores of a first version were seen.
+10), suspects, gaps and marked values that were kept count neither way. The rules are written from
+data sheets and manuals; results/guard/README.md says which were written with scores in view.
 
     python -m benchmarks.guard_experts --out results/guard/experts.csv
 """
@@ -23,21 +22,34 @@ import sacm
 
 Array = np.ndarray
 ROWS = 20_000
-GAP = -9999
-# Measuring ranges and resolutions from the data sheets of the sensors (Hydrolab and YSI sondes, FTS
-# DTS-12 turbidity, Campbell CS450 stage, a tide gauge): what they can measure, how fast water can
-# change, and how long a sensor of that resolution may show one and the same number.
-RULES: dict[str, dict[str, Any]] = {
-    "all": {"codes": [GAP]},
-    "temp": {"range": [-2, 40], "max_change": "8/h"},
-    "*cond": {"range": [0.05, 7000], "longest_rest": "12 h"},
-    "ph": {"range": [2, 12], "max_change": "2/h", "longest_rest": "24 h"},
-    "do*": {"range": [0.05, 500], "longest_rest": "12 h"},
-    "turb": {"range": [0, 1600], "longest_rest": "12 h", "kinds": ["code", "spike", "shift"]},
-    "stage": {"max_change": "50/h", "longest_rest": "48 h"},
-    "depth": {"range": [0, 10], "longest_rest": "12 h"},
-    "sal": {"range": [0, 70], "longest_rest": "24 h"},
-    "water_level": {"longest_rest": "6 h"},
+GAPS = (-9999, -(2**31))  # loggers', and R's for integers
+SONDE = ["temp", "cond"]
+# One file of rules for each network, from data sheets and manuals: what its sensors can measure,
+# how fast water can change, how long a sensor of that resolution may show one number. A sonde
+# compensates its other sensors for temperature, and shows no conductivity out of the water.
+RULES: dict[str, dict[str, dict[str, Any]]] = {
+    "logan": {  # a sonde, a DTS-12 for turbidity, a CS450 for the stage in cm
+        "all": {"codes": [-9999]},
+        "temp": {"range": [-2, 40], "max_change": "8/h", "needs": SONDE},
+        "cond": {"range": [10, 7000], "longest_rest": "12 h", "needs": SONDE},
+        "ph": {"range": [2, 12], "max_change": "2/h", "longest_rest": "24 h", "needs": SONDE},
+        "do": {"range": [0.05, 50], "longest_rest": "12 h", "needs": SONDE},
+        "turb": {"range": [0, 1600], "longest_rest": "12 h"},
+        "stage": {"max_change": "50/h", "longest_rest": "48 h"},
+    },
+    "noaa": {  # tide and surge within 4 m of the mean level, in the datum of the gauge
+        "water_level": {"range": [3.6, 11.6], "longest_rest": "6 h"},
+    },
+    "swmp": {  # all sensors on one sonde
+        "all": {"codes": [GAPS[1]], "needs": ["temp", "spcond"]},
+        "temp": {"range": [-2, 40], "max_change": "8/h"},
+        "spcond": {"range": [0.05, 100], "longest_rest": "12 h"},
+        "ph": {"range": [2, 12], "max_change": "2/h", "longest_rest": "24 h"},
+        "do*": {"range": [0.05, 500], "longest_rest": "12 h"},
+        "turb": {"range": [0, 1000], "longest_rest": "12 h", "needs": ["spcond"]},
+        "depth": {"range": [0, 10], "longest_rest": "12 h"},
+        "sal": {"range": [0, 70], "longest_rest": "24 h"},
+    },
 }
 
 
@@ -45,7 +57,7 @@ def truth(data: dict[str, Any]) -> tuple[Array, Array]:
     """Faults `[T, C]`, and values that count neither way."""
     values, corrected = data["values"][:ROWS], data["corrected"][:ROWS]
     codes, labels = data["codes"][:ROWS], data["labels"][:ROWS] > 0
-    gap = ~np.isfinite(values) | (values == GAP)
+    gap = ~np.isfinite(values) | np.isin(values, GAPS)
     scale = np.array(
         [np.nanstd(values[~labels[:, c] & ~gap[:, c], c]) or 1 for c in range(values.shape[1])]
     )
@@ -83,17 +95,6 @@ def measure(flags: Array, fault: Array, unknown: Array) -> dict[str, float]:
     }
 
 
-def rules_for(columns: list[str]) -> dict[str, Any]:
-    """The rules whose pattern some column matches."""
-    from fnmatch import fnmatchcase
-
-    return {
-        pattern: rules
-        for pattern, rules in RULES.items()
-        if pattern == "all" or any(fnmatchcase(column, pattern) for column in columns)
-    }
-
-
 def main() -> None:
     """Write one line for each file, with and without rules, by grade."""
     import pandas as pd
@@ -111,7 +112,7 @@ def main() -> None:
         columns = [str(column) for column in data["columns"]]
         frame = pd.DataFrame(data["values"][:ROWS].astype(float), columns=columns)
         times = pd.to_datetime(data["times"][:ROWS])
-        for rules in (None, rules_for(columns)):
+        for rules in (None, RULES[path.stem.split("_")[0]]):
             frame.insert(0, "time", times)
             quality = sacm.inspect(frame, rules=rules, time="time")
             frame = frame.drop(columns="time")

@@ -97,7 +97,7 @@ def test_they_agree_with_rules_and_every_repair(repair: str) -> None:
         "all": {"longest_gap": "3 rows"},
         "0": {"range": [-1.2, 1.2], "codes": [7]},
         "1": {"max_change": "0.5/row", "longest_rest": "5 rows"},
-        "2": {"maintenance": [[20, 30]], "kinds": ["spike"]},
+        "2": {"maintenance": [[20, 30]], "kinds": ["spike"], "needs": ["0"]},
     }
     guard = Guard(rules, window=WINDOW, repair=repair).fit(rows()[:TRAIN])
     values = fresh()
@@ -110,7 +110,7 @@ def test_they_agree_with_rules_and_every_repair(repair: str) -> None:
     np.testing.assert_allclose([row.values for row in pushed], quality.values, atol=1e-4)
     if repair == "none":
         np.testing.assert_array_equal([row.values for row in pushed], values)
-    assert {"range", "max_change", "codes", "longest_rest", "maintenance"} <= {
+    assert {"range", "max_change", "codes", "longest_rest", "maintenance", "needs"} <= {
         event.rule for event in quality.events
     }
 

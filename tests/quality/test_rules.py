@@ -76,6 +76,28 @@ def test_codes_rests_and_maintenance() -> None:
     assert np.isfinite(quality.values).all()
 
 
+def test_a_channel_fails_with_those_that_it_needs() -> None:
+    table = frame()
+    table.iloc[300:303, 0] = 50.0
+    table.iloc[400, 0] = np.nan
+    rules = {"temp_in": {"range": [-5, 5]}, "all": {"needs": ["temp_in"]}}
+    quality = sacm.inspect(table, rules=rules)
+    for channel in ("temp_out", "flow"):
+        assert rule_rows(quality, channel, "needs") == [300, 301, 302]
+    assert rule_rows(quality, "temp_in", "range") == [300, 301, 302]
+    assert not rule_rows(quality, "temp_in", "needs")
+
+
+def test_codes_that_are_written_are_the_only_ones() -> None:
+    table = frame()
+    table.iloc[[10, 20, 30, 40], 0] = 5000.0
+    table.iloc[[15, 25, 35], 0] = -999.0
+    code = sacm.inspect(table).kinds.index("code")
+    assert (sacm.inspect(table).flags[[10, 20, 30, 40, 15, 25, 35], 0] == code).all()
+    quality = sacm.inspect(table, rules={"temp_in": {"codes": [-999]}})
+    assert np.flatnonzero(quality.flags[:, 0] == code).tolist() == [15, 25, 35]
+
+
 def test_long_gaps_are_not_repaired() -> None:
     table = frame()
     table.iloc[100:103, 2] = np.nan
@@ -193,6 +215,8 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "codes of text": ("flow:\n  codes: [bad]\n", "line 2: flow.codes must be numbers"),
     "no codes": ("flow:\n  codes: []\n", "line 2: flow.codes must be numbers"),
     "codes of nothing": ("flow:\n  codes:\n", "line 2: flow.codes must be numbers"),
+    "a need of nothing": ("flow:\n  needs: [wind]\n", "line 2: flow.needs names wind, which match"),
+    "needs in numbers": ("flow:\n  needs: [3]\n", "line 2: flow.needs must be channels or"),
     "a bare rest": ("flow:\n  longest_rest: 6\n", "line 2: flow.longest_rest must look like 6 h"),
     "a rest of 0": (
         "flow:\n  longest_rest: 0 h\n",

@@ -125,14 +125,18 @@ def test_channels_left_alone_are_only_filled() -> None:
 
 
 def test_rules_are_part_of_the_module() -> None:
-    rules = {"0": {"range": [-0.5, 0.5]}, "1": {"max_change": "0.6/row"}, "2": {"codes": [7]}}
+    rules = {
+        "0": {"range": [-0.5, 0.5]},
+        "1": {"max_change": "0.6/row"},
+        "2": {"codes": [7], "needs": ["1"]},
+    }
     ruled = Guard(rules, window=LENGTH).fit(rows()).module()
     x = clean_windows()
     x[0, 20, 1] += 2.0
     x[1, 3, 2] = 7.0
     flags = ruled.flags(x)
     assert torch.equal(flags[..., 0] | (x[..., 0].abs() <= 0.5), torch.ones_like(flags[..., 0]))
-    assert flags[0, 20, 1]
+    assert flags[0, 20, 1:].all()
     assert flags[1, 3, 2]
 
 

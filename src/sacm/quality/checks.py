@@ -46,7 +46,7 @@ class Levels:
         self.resting = no.copy()  # whether it often stays at a value: its bursts may be real
         self.size, self.step = zeros + 1, zeros + 1  # of usual residuals and steps, in deviations
         self.lone = no.copy()  # whether large residuals are independent of each other
-        self.one_sided = no.copy()  # whether common spikes go one way: they are real
+        self.one_sided = no.copy()  # whether common spikes go one way: they, and bursts, are real
         self.related = np.zeros((channels, channels), bool)  # which channels move together
         self.fail_cut, self.suspect_cut = never.copy(), never.copy()  # of residuals
         # [2, 3, season, C] for both widths: expected logarithm of the running median of residuals,
@@ -99,7 +99,7 @@ class _Checks:
         self.add(Kind.BURST, bursts)
         self.add(Kind.SPIKE, spikes)
         self.add(Kind.SHIFT, np.where(self.check_shifts(), SUSPECT, 0))
-        real = (self.flags == Kind.SPIKE) & self.levels.one_sided
+        real = np.isin(self.flags, (Kind.SPIKE, Kind.BURST)) & self.levels.one_sided
         self.flags[real] = self.grades[real] = 0
         return self.flags, self.grades
 
@@ -268,7 +268,6 @@ class _Checks:
                 known, wild = known | (found > 0), wild & (found == 0)
             if last:
                 break
-        burst[(burst == FAIL) & levels.one_sided] = SUSPECT
         return burst, spike
 
     def residuals(self, known: Array, wild: Array, by_model: bool) -> tuple[Array, Array]:

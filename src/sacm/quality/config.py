@@ -48,7 +48,7 @@ class GuardConfig:
     lone_wrong_share: float = 0.3  # The same where faults are independent of each other.
     material: float = 0.25  # Smallest residual worth flagging, in deviations.
     spike_fail: float = 3.0  # Smallest residual of a rare spike that is a fail, in deviations.
-    one_sided: float = 0.75  # Common spikes are real if this share of them goes one way.
+    one_sided: float = 0.75  # Where this share of common spikes goes one way, all are real.
     most_broken: float = 0.35  # Largest share of a channel's rows that may be broken.
     fewest_values: int = 100  # Measured values from which on a channel is judged.
     fewest_levels: int = 5  # Different values from which on a channel is not a state.

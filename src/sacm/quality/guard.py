@@ -19,7 +19,15 @@ from sacm.quality.predictor import Array, find_segments
 from sacm.quality.recording import STEP_ROOM, Recording, read_recording
 from sacm.quality.repair import RepairModel
 from sacm.quality.result import Quality
-from sacm.quality.rules import MAINTENANCE, RULE_KINDS, RULES, Rules, apply_rules, rows_of_rule
+from sacm.quality.rules import (
+    MAINTENANCE,
+    RULE_KINDS,
+    RULES,
+    Rules,
+    apply_rules,
+    needed_channels,
+    rows_of_rule,
+)
 from sacm.quality.windows import OTHER_VERSION, SHORTEST_WINDOW, WindowGuard, fit_window_guard
 from sacm.types import GAP_CODES
 
@@ -147,8 +155,9 @@ class Guard:
         for channel, own in enumerate(self.channel_rules_):
             wanted = [kind in own.kinds and not own.leave_alone for kind in KINDS]
             self._wanted[Kind.MISSING + 1 :, channel] = wanted[Kind.MISSING + 1 :]
-            # With the rule, it alone says what is stuck.
+            # With the rule, it alone says what is stuck or a code.
             self._wanted[Kind.STUCK, channel] &= own.longest_rest is None
+            self._wanted[Kind.CODE, channel] &= not own.codes
 
     def _apply_rules(self, recording: Recording, values: Array) -> tuple[Array, Array]:
         """Which rule each of the values `[T, C]` breaks, and which values stay as measured."""
@@ -403,12 +412,14 @@ class GuardStream:
         flags, grades, repaired, since = (np.concatenate(a) for a in zip(*parts, strict=True))
         low, high = np.array([own.range for own in rules]).T
         coded = np.stack([np.isin(v, own.codes) for v, own in zip(values.T, rules, strict=True)], 1)
+        ruled = flags == Kind.RULE
         broken = {
             "maintenance": outside,
-            "range": (flags == Kind.RULE) & ((values < low) | (values > high)),
+            "range": ruled & ((values < low) | (values > high)),
             "codes": (flags == Kind.CODE) & coded,
             "longest_rest": (flags == Kind.STUCK) & [own.longest_rest is not None for own in rules],
-            "max_change": flags == Kind.RULE,
+            "needs": ruled & (ruled @ needed_channels(rules).T),
+            "max_change": ruled,
         }
         ruled = np.select(list(broken.values()), [RULES.index(name) for name in broken], 0)
         flags, grades, ruled = guard._combine(flags, grades, ruled, kept, values)

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from sacm.quality.result import Quality
 
 ALL = "all"
-RULES = ("", "range", "max_change", "codes", "longest_rest", "maintenance")
+RULES = ("", "range", "max_change", "codes", "longest_rest", "maintenance", "needs")
 """Names of the rules that flag values."""
-RANGE, MAX_CHANGE, CODES, LONGEST_REST, MAINTENANCE = range(1, len(RULES))
-RULE_KINDS = (0, Kind.RULE, Kind.RULE, Kind.CODE, Kind.STUCK, Kind.RULE)
+RANGE, MAX_CHANGE, CODES, LONGEST_REST, MAINTENANCE, NEEDS = range(1, len(RULES))
+RULE_KINDS = (0, Kind.RULE, Kind.RULE, Kind.CODE, Kind.STUCK, Kind.RULE, Kind.RULE)
 """The flag of what breaks each of them."""
 _SPAN = "look like 6 h, 30 min or 12 rows, above 0"
 _WANTED = {
@@ -46,6 +46,7 @@ _WANTED = {
     "longest_rest": _SPAN,
     "maintenance": "be pairs of times or of row numbers such as [2024-01-03 08:00, 2024-01-03 "
     "12:00], the earlier one first",
+    "needs": "be channels or patterns such as [temp, *cond]",
     "longest_gap": _SPAN,
     "leave_alone": "be true or false",
     "kinds": f"be some of {', '.join(KINDS[1:])}",
@@ -70,6 +71,7 @@ class ChannelRules:
     longest_gap: float = inf
     leave_alone: bool = False
     maintenance: tuple[Interval, ...] = ()
+    needs: tuple[str, ...] = ()  # patterns of other channels
     kinds: tuple[str, ...] = KINDS[1:]
     keep: tuple[Interval, ...] = ()
 
@@ -130,8 +132,13 @@ class Rules:
             matched = [n for n in columns if pattern == ALL or fnmatchcase(n, pattern)]
             if not matched and pattern != ALL:
                 self._refuse(f"matches no channel; channels are {list_names(columns)}", pattern)
+            own = self._parse(pattern, step) if matched else {}
+            for needed in own.get("needs", ()):
+                if not any(fnmatchcase(n, needed) for n in columns):
+                    why = f"names {needed}, which matches no channel; channels are "
+                    self._refuse(why + list_names(columns), pattern, "needs")
             for name in matched:
-                merged[name] |= self._parse(pattern, step)
+                merged[name] |= own
         for name, *ends in self.kept:
             if name not in merged:
                 raise ArgumentError(f"keep names the channel {name!r}, which is not there.")
@@ -183,6 +190,8 @@ def _read_rule(key: str, value: Any, step: float | None) -> Any:
     if key == "codes" and values:
         return tuple(map(_number, values))
     if key == "kinds" and values and all(kind in KINDS[1:] for kind in values):
+        return tuple(values)
+    if key == "needs" and values and all(isinstance(name, str) for name in values):
         return tuple(values)
     if key == "leave_alone" and isinstance(value, bool):
         return value
@@ -302,7 +311,16 @@ def apply_rules(
                     ruled[row] = MAX_CHANGE
                 else:
                     last = row
+    lacking = np.isin(broken, (RANGE, MAX_CHANGE)) @ needed_channels(rules).T
+    broken[(broken == 0) & lacking] = NEEDS
     return broken
+
+
+def needed_channels(rules: Sequence[ChannelRules]) -> Array:
+    """Whether a channel needs another one, bool `[C, C]`."""
+    names = [own.name for own in rules]
+    needs = [[any(fnmatchcase(n, p) for p in own.needs) for n in names] for own in rules]
+    return np.array(needs, bool) & ~np.eye(len(names), dtype=bool)
 
 
 def learnt_rules(guard: Guard, quality: Quality) -> str:

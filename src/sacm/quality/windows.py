@@ -22,7 +22,7 @@ from sacm.errors import ArgumentError
 from sacm.quality.checks import Levels
 from sacm.quality.config import FAIL, NORMAL_MEDIAN, SMALL, SUSPECT, GuardConfig, Kind, Models
 from sacm.quality.predictor import Rows
-from sacm.quality.rules import ChannelRules
+from sacm.quality.rules import ChannelRules, needed_channels
 
 SHORTEST_WINDOW = 5
 OTHER_VERSION = "another version of sacm saved it; fit the guard, or train the run, again"
@@ -70,6 +70,7 @@ class WindowGuard(nn.Module):
     rests: Tensor  # [r, C], in z-scores
     run_limit: Tensor  # [C], rows
     max_change: Tensor  # [C], a row
+    needs: Tensor  # [C, C]: 1 where a channel needs another one
     alone: Tensor  # [C]: channels of which only gaps are filled
     _into: Tensor  # [L C, K]: from z-scores to factors
     _out: Tensor  # [K, L C]: from factors to z-scores
@@ -96,6 +97,7 @@ class WindowGuard(nn.Module):
         self._shortest_run = min(int(self.run_limit.min()), self.length)
         self._ruled = bool(torch.isfinite(self.rule_range).any())
         self._limits_change = bool(torch.isfinite(self.max_change).any())
+        self._needing = bool(self.needs.any())
         self._left = bool(self.alone.any())
 
     def forward(self, x: Tensor) -> Tensor:
@@ -235,6 +237,9 @@ class WindowGuard(nn.Module):
         # In half precision neighbouring values are equal by rounding: nothing is stuck.
         if tied and dtype in (torch.float32, torch.float64):
             flags = flags.masked_fill(self._stuck(z, flags > 0), Kind.STUCK)
+        if self._needing:
+            lacking = (flags == Kind.RULE).to(self.needs.dtype) @ self.needs.T > 0
+            flags = flags.masked_fill(lacking & (flags == 0), Kind.RULE)
         return flags.masked_fill(self.alone & (flags != Kind.MISSING), 0) if self._left else flags
 
     def _too_fast(self, values: Tensor, gone: Tensor) -> Tensor:
@@ -386,9 +391,10 @@ def fit_window_guard(
             np.isfinite(ranges), [[-inf], [inf]], [z.min(0) - room, z.max(0) + room]
         ),
         "rule_range": ranges,
-        "codes": _table([[*c, *rule.codes] for c, rule in zip(levels.codes, rules, strict=True)]),
+        "codes": _table([rule.codes or c for c, rule in zip(levels.codes, rules, strict=True)]),
         "rests": _table(rests),
         "max_change": [rule.max_change for rule in rules],
+        "needs": needed_channels(rules),
         "basis": np.zeros((length * channels, 0)),
         "spread": np.ones(channels),
         "carry": np.full(channels, Models.largest_carry),
