@@ -95,6 +95,8 @@ class _Checks:
         if self.learning:
             self.learn_units()
         self.scaled = self.in_deviations()
+        self.signed, self.score = np.zeros((2, *self.values.shape))
+        self.state = np.array(-1)  # of values when residuals were computed last
         bursts, spikes = self.check_points_and_bursts()
         self.add(Kind.BURST, bursts)
         self.add(Kind.SPIKE, spikes)
@@ -220,8 +222,9 @@ class _Checks:
         """Values `[T, C]` in deviations; 0 where a channel is not judged or a value is missing."""
         levels = self.levels
         moved = np.where(np.isfinite(self.values), self.values, levels.centre) - levels.centre
-        bent = np.arcsinh(moved / np.where(levels.bend > 0, levels.bend, 1.0))
-        return np.where(levels.judged, np.where(levels.bend > 0, bent, moved) / levels.scale, 0.0)
+        bent = levels.bend > 0
+        moved[:, bent] = np.arcsinh(moved[:, bent] / levels.bend[bent])
+        return np.where(levels.judged, moved / levels.scale, 0.0)
 
     def check_points_and_bursts(self) -> tuple[Array, Array]:
         """Grades `[T, C]` of bursts and of spikes.
@@ -271,13 +274,20 @@ class _Checks:
         return burst, spike
 
     def residuals(self, known: Array, wild: Array, by_model: bool) -> tuple[Array, Array]:
-        """Signed residuals `[T, C]` in deviations, and their size over the local one."""
+        """Signed residuals `[T, C]` in deviations, and their size over the local one.
+
+        Channels in which nothing was flagged since the last call keep theirs.
+        """
         config, levels, kept = self.config, self.levels, ~(known | wild)
+        signed, score, before = self.signed, self.score, self.state
+        self.state = known * np.int8(2) + wild
         enough = kept.sum(0) >= (config.fewest_values // 2 if self.learning else 2)
         if self.learning:
             levels.judged &= enough
-        signed, score = np.zeros((2, *kept.shape))
-        channels = np.flatnonzero(levels.judged & enough)
+        modelled = levels.lone & levels.judged & by_model
+        anew = (self.state != before).any(0) | modelled
+        signed[:, anew] = score[:, anew] = 0.0
+        channels = np.flatnonzero(levels.judged & enough & anew)
         for channel in channels:
             column = self.scaled[:, channel]
             signed[:, channel] = predictor.neighbour_residual(column, kept[:, channel], self.rows)
@@ -286,8 +296,7 @@ class _Checks:
             if self.learning:
                 levels.model = RepairModel.fit(given, wild, self.rows)
             assert levels.model is not None
-            modelled = levels.model.residuals(given, wild, self.rows)
-            signed = np.where(levels.lone & levels.judged, modelled, signed)
+            signed[:, modelled] = levels.model.residuals(given, wild, self.rows)[:, modelled]
         signed[known] = 0.0
         for channel in channels:
             at, size = np.flatnonzero(kept[:, channel]), np.abs(signed[:, channel])

@@ -147,11 +147,12 @@ def neighbour_residual(values: Array, kept: Array, rows: Rows) -> Array:
     here, good = np.arange(len(values)), np.flatnonzero(kept)
     before = np.concatenate([[0], np.cumsum(kept)])  # kept values before each row
     low, high = before[rows.first], before[rows.stop] - 1
-    index = np.stack([before[:-1] - 2, before[:-1] - 1, before[1:], before[1:] + 1])
-    at = good[np.clip(np.clip(index, low, np.maximum(high, low)), 0, len(good) - 1)]
-    near = values[at]
-    width = np.maximum(at[2] - at[1], 1)
-    way = np.where(at[2] > at[1], (here - at[1]) / width, 1 / 2)
+    last = np.minimum(np.maximum(high, low), len(good) - 1)
+    first = np.minimum(low, last)
+    near_rows = before[:-1] - 2, before[:-1] - 1, before[1:], before[1:] + 1
+    index = np.stack([np.minimum(np.maximum(rows, first), last) for rows in near_rows])
+    near, left, right = values[good][index], good[index[1]], good[index[2]]
+    way = np.where(right > left, (here - left) / np.maximum(right - left, 1), 1 / 2)
     line = near[1] * (1 - way) + near[2] * way
     middle = (near.sum(0) - near.max(0) - near.min(0)) / 2
     nearer = np.where(np.abs(values - middle) < np.abs(values - line), middle, line)
@@ -182,8 +183,8 @@ def shared_score(scores: Array, related: Array) -> Array:
 
 def nearby_score(scores: Array) -> Array:
     """Second smallest score of the two values before and the two after, at least 1."""
-    padded, rows = np.pad(scores, ((2, 2), (0, 0))), np.arange(len(scores)) + 2
-    first, second, third, fourth = (padded[rows + shift] for shift in (-2, -1, 1, 2))
+    padded, count = np.pad(scores, ((2, 2), (0, 0))), len(scores)
+    first, second, third, fourth = (padded[shift : shift + count] for shift in (0, 1, 3, 4))
     low = np.minimum(first, second), np.minimum(third, fourth)
     high = np.minimum(np.maximum(first, second), np.maximum(third, fourth))
     return np.maximum(1.0, np.minimum(np.maximum(*low), high))
