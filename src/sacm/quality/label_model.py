@@ -2,8 +2,9 @@
 
 Three parts: a kernel of random-convolution features; ridge regression of the labels on it; and a
 noise model, in which the true label is hidden and a transition matrix says how often it was given
-as another. Ridge and noise model are fitted in turns (`self_train`). Models of two thirds of the
-cases judge the other third, so that no label takes part in the answer on itself.
+as another. Ridge and noise model are fitted in turns (`self_train`), from the given labels and from
+clusters of the cases. Models of two thirds of the cases judge the other third, so that no label
+takes part in the answer on itself.
 
 Shapes: codes of the given labels `[N]` in 0 … K-1; scores and probabilities `[N, K]`; transitions
 `[K, K]`, `transition[true, given]`.
@@ -11,7 +12,9 @@ Shapes: codes of the given labels `[N]` in 0 … K-1; scores and probabilities `
 
 from __future__ import annotations
 
+import itertools
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -222,15 +225,45 @@ def _class_bias(scores: np.ndarray, shares: np.ndarray) -> np.ndarray:
     return bias
 
 
+def find_clusters(basis: np.ndarray, classes: int) -> np.ndarray:
+    """Divide cases into as many clusters as there are classes; labels play no part."""
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    chosen = np.random.default_rng(0).permutation(len(basis))[:NOISE_CASES]
+    with warnings.catch_warnings():  # there may be fewer distinct cases
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        means = KMeans(classes, n_init=10, random_state=0).fit(basis[chosen])
+    clusters: np.ndarray = means.predict(basis)
+    return clusters
+
+
+def join_clusters(member: np.ndarray, clusters: np.ndarray) -> np.ndarray:
+    """Half the given label, one-hot `[n, K]`, and half the class of the case's cluster.
+
+    Each cluster is called a class, no two the same, so that most labels agree.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    eye = np.eye(member.shape[1])
+    _, names = linear_sum_assignment(eye[clusters].T @ member, maximize=True)
+    joined: np.ndarray = (member + eye[names[clusters]]) / 2
+    return joined
+
+
 def self_train(
-    ridge: Ridge, member: np.ndarray, given_shares: float, transition: np.ndarray | None = None
+    ridge: Ridge,
+    member: np.ndarray,
+    start: np.ndarray,
+    given_shares: float,
+    transition: np.ndarray | None = None,
 ) -> Iterator[tuple[np.ndarray, Noise, np.ndarray]]:
     """Fit ridge and noise model in turns, the ridge to the posterior of the noise model.
 
-    It starts from the given labels, one-hot `[n, K]`, and yields weights of the ridge, the noise
-    model and the posterior after each round.
+    `member` are the given labels, one-hot `[n, K]`, and `start` is the first posterior. Yields
+    weights of the ridge, the noise model and the posterior after each round.
     """
-    posterior, codes = member, member.argmax(axis=1)
+    posterior, codes = start, member.argmax(axis=1)
     given = np.log(member.sum(axis=0) + 1)
     for _ in range(ROUNDS):
         scores, weights = ridge.fit(posterior)
@@ -259,6 +292,7 @@ class Judgement(NamedTuple):
     confidence: np.ndarray  # [N]: probability that the suggestion is right
     transition: np.ndarray  # [K, K]
     doubt: float  # share of labels that models of other cases contradict
+    evidence: float  # log-likelihood of labels that the cases add to class shares, for each class
 
 
 def judge_labels(
@@ -266,35 +300,44 @@ def judge_labels(
 ) -> Judgement:
     """Judge each third by models of the others, estimate transitions, then judge all cases.
 
-    Of all rounds of self-training and both expectations of class shares, those held-out answers
-    count under which the given labels are likeliest: more rounds for more wrong labels.
+    Of both starts, both expectations of class shares and all rounds of self-training, those
+    held-out answers count under which the given labels are likeliest: clusters if they match the
+    classes, more rounds for more wrong labels.
     """
     random, member = np.random.default_rng(0), np.eye(int(codes.max()) + 1)[codes]
-    answers = np.zeros((len(GIVEN_SHARES), ROUNDS, *member.shape), np.float32)
+    clusters = find_clusters(basis, member.shape[1])
+    ways = list(itertools.product((False, True), GIVEN_SHARES))
+    answers = np.zeros((len(ways), ROUNDS, *member.shape), np.float32)
     for number in range(divisions):
         parts = divide(codes, groups, random)
         for part in np.unique(parts).tolist():
             if progress:
                 _say(f"part {number * PARTS + part + 1} of {divisions * PARTS}")
             outside, inside = parts != part, parts == part
-            ridge, cases = Ridge(basis[outside]), basis[inside]
-            for weight, rounds in zip(GIVEN_SHARES, answers, strict=True):
-                models = self_train(ridge, member[outside], weight)
+            ridge, cases, given = Ridge(basis[outside]), basis[inside], member[outside]
+            starts = given, join_clusters(given, clusters[outside])
+            for (clustered, shares), rounds in zip(ways, answers, strict=True):
+                models = self_train(ridge, given, starts[clustered], shares)
                 for answer, (weights, noise, _) in zip(rounds, models, strict=True):
                     answer[inside] += noise.probabilities(cases @ weights) / divisions
     answers = np.maximum(answers, _LEAST_PROBABILITY)
     candidates = [
-        (fit_noise(np.log(answer), codes, TEMPERATURES), weight, answer)
-        for weight, rounds in zip(GIVEN_SHARES, answers, strict=True)
+        (fit_noise(np.log(answer), codes, TEMPERATURES), way, answer)
+        for way, rounds in zip(ways, answers, strict=True)
         for answer in rounds
     ]
-    noise, weight, held_out = max(candidates, key=lambda candidate: candidate[0].likelihood)
-    *_, (_, _, posterior) = self_train(Ridge(basis), member, weight, noise.transition)
+    noise, (clustered, shares), held_out = max(candidates, key=lambda each: each[0].likelihood)
+    start = join_clusters(member, clusters) if clustered else member
+    *_, (_, _, posterior) = self_train(Ridge(basis), member, start, shares, noise.transition)
     suggested = posterior.argmax(axis=1)
     right = 1 / (1 + np.exp(-_log_odds(held_out, suggested, codes)))
     confidence = np.where(suggested == codes, posterior.max(axis=1), right)
     doubt = float((held_out.argmax(axis=1) != codes).mean())
-    return Judgement(suggested, confidence, noise.transition, doubt)
+    shares_alone = member.mean(axis=0)
+    gain = noise.likelihood - float(np.log(shares_alone) @ shares_alone)
+    return Judgement(
+        suggested, confidence, noise.transition, doubt, gain * len(codes) / member.shape[1]
+    )
 
 
 def _log_odds(held_out: np.ndarray, suggested: np.ndarray, codes: np.ndarray) -> np.ndarray:

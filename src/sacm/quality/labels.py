@@ -21,6 +21,7 @@ LANDMARKS = 1_000
 FEATURES, MANY_FEATURES = 10_000, 1_260  # of the series, and as many of its differences
 FEWEST_CASES, LEAST_CASES = 20, 3  # in all, and a class on average
 LEAST_CONFIDENCE = 0.5  # of a suggestion that replaces a label
+LEAST_EVIDENCE = 1.5  # of all cases, in nats a class; less is seen where labels are random
 MOST_DOUBT = 0.1  # share of contradicted labels; beyond, an answer without flags is not trusted
 RATE_ERROR = 0.05  # standard error of the noise rate besides that of sampling
 _LISTED, _DRAWN = 20, 12  # suspicious cases in a summary and on a page
@@ -217,7 +218,7 @@ def find_wrong_labels(
         "all cases are of one group.": members is not None and len(np.unique(members)) < 2,
     }
     reason = next((text for text, holds in reasons.items() if holds), "")
-    judged = Judgement(codes, np.ones(len(codes)), np.eye(len(classes)), doubt=0.0)
+    judged = Judgement(codes, np.ones(len(codes)), np.eye(len(classes)), doubt=0.0, evidence=0.0)
     if not reason:
         many = len(cases) > EXACT_CASES
         features, landmarks = (MANY_FEATURES, LANDMARKS) if many else (FEATURES, None)
@@ -225,6 +226,7 @@ def find_wrong_labels(
         basis = kernel.basis(cases, progress=True) if many else kernel.own_basis
         judged = judge_labels(basis, codes, members, 2 if many else 3, progress=many)
     sure = (judged.suggested != codes) & (judged.confidence >= LEAST_CONFIDENCE)
+    sure &= judged.evidence >= LEAST_EVIDENCE
     if not sure.any() and judged.doubt > MOST_DOUBT:
         doubt = f"models of other cases doubt {judged.doubt:.0%} of the labels, but not surely"
         reason = f"the cases are too few or do not tell their classes well enough: {doubt}."
