@@ -33,7 +33,7 @@ strategies: backbones core data errors files inject quality registry types
 tasks: backbones data errors metrics quality settings strategies types
 training: backbones data errors files inject settings strategies tasks
 inference: backbones data errors files metrics reports settings strategies tasks training
-experiments: core data errors files inject metrics reports settings strategies
+experiments: data errors files metrics reports settings strategies
     tasks training
 estimators: data errors files inference metrics settings tasks training types
 integrations: core errors inject quality

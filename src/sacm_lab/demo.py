@@ -49,11 +49,10 @@ def demo(
     """
     import torch
 
-    from sacm.experiments.compare import window_rates
-    from sacm.reports.figures import windows_with_rates
     from sacm.reports.style import colours
     from sacm.tasks import make_settings
     from sacm.training import Hardware
+    from sacm_lab.paper.figures.rates import window_rates, windows_with_rates
 
     if only and only not in PARTS:
         raise ArgumentError(f"--only {only!r}: use {' or '.join(PARTS)}.")

@@ -19,7 +19,7 @@ BACKBONES = [
 NEEDED = {"fixed": "fixed(p=0.2)", "ensemble": "ensemble(k=2)", "smoothing": "smoothing(samples=2)"}
 OTHERS = [
     "sacm(p_max=0.3,detrend=endpoint,skip=*.mlp.dropout)",
-    "hard_denoise(keep=0.2,kind=lowpass)",
+    pytest.param("hard_denoise(keep=0.2,kind=lowpass)", marks=pytest.mark.lab),
     pytest.param("selective+sacm", marks=pytest.mark.lab),
     pytest.param("ema+sacm", marks=pytest.mark.lab),
 ]

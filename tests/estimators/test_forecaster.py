@@ -150,6 +150,7 @@ def test_files_and_containers(tmp_path: Path) -> None:
     assert small().fit(data).predict()["a"].tolist() == from_frame["a"].tolist()
 
 
+@pytest.mark.lab
 def test_denoising_strategy_acts_in_prediction() -> None:
     values = waves(noise=1.0)
     forecaster = small(strategy="hard_denoise(keep=0.2)").fit(values)

@@ -27,6 +27,7 @@ def test_sacm_is_the_method_with_its_settings() -> None:
     assert type(model.second) is nn.Dropout
 
 
+@pytest.mark.lab
 def test_learned_global_is_one_rate_for_all_that_learns() -> None:
     model = Net()
     run = parse("learned_global").begin(model, context())
@@ -101,10 +102,15 @@ def test_options_of_the_method_keep_its_spelling_and_refuse_what_has_no_meaning(
     for text, message in (
         ("sacm(score=luck)", "score"),
         ("sacm(rates=sorted)", "own, permuted, mean, reversed"),
-        ("sacm+learned_global", "both set the dropout rates"),
     ):
         with pytest.raises(ArgumentError, match=message):
             parse(text)
+
+
+@pytest.mark.lab
+def test_two_strategies_that_set_rates_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="both set the dropout rates"):
+        parse("sacm+learned_global")
 
 
 class Forced(nn.Module):

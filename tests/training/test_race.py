@@ -44,7 +44,7 @@ def assert_equal_but_for_the_race(race: Run, plain: Run) -> None:
         ("forecasting", "raw,fixed(p=0.9)", "raw"),
         ("forecasting", "fixed(p=0.9),sacm", "sacm"),
         ("classification", "fixed(p=0.9),raw", None),
-        ("anomaly", "hard_denoise,raw", None),
+        ("anomaly", "fixed(p=0.1),raw", None),
     ],
 )
 def test_the_finished_run_is_that_of_the_winner(

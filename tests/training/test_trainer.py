@@ -117,7 +117,8 @@ class _StopError(Exception):
 @pytest.mark.parametrize(
     "strategy",
     [
-        *("sacm", "learned_global"),
+        "sacm",
+        pytest.param("learned_global", marks=pytest.mark.lab),
         pytest.param("selective+sacm", marks=pytest.mark.lab),
         pytest.param("ensemble(k=2)", marks=pytest.mark.lab),
     ],

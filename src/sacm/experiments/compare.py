@@ -9,20 +9,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-import torch
 
-from sacm.core.config import SACMConfig
-from sacm.core.mapper import RateMapper
-from sacm.core.scorer import SpectralScorer
 from sacm.data import resolve
-from sacm.data.batches import WindowBatches
 from sacm.data.datasets import AnyData
 from sacm.errors import ArgumentError, DataError
 from sacm.experiments.gains import CELL, format_gain, pair, summarise
-from sacm.files import read_json, read_weights
-from sacm.inject.sites import MODULATOR
+from sacm.files import read_json
 from sacm.metrics.catalogue import metric, order_metrics
 from sacm.reports.page import folded, page, paragraph
 from sacm.reports.table import (
@@ -38,7 +31,7 @@ from sacm.settings import RunSettings
 from sacm.strategies.registry import canonical
 from sacm.tasks import get_task, make_settings
 from sacm.training.hardware import Hardware
-from sacm.training.run import BEST_FILE, DEFAULT_FOLDER, Run
+from sacm.training.run import DEFAULT_FOLDER, Run
 from sacm.training.trainer import train
 
 SIGNIFICANT = 0.05
@@ -52,7 +45,6 @@ ANOMALY_LEGEND = (
     " PA: point-adjusted, which random scores pass easily; the random row has what they reach. "
     "Compare VUS-PR."
 )
-_WINDOWS = 1024  # training windows of which rates are computed
 
 
 @dataclass(frozen=True)
@@ -318,24 +310,3 @@ def comparison_page(comparison: Comparison) -> str:
     }
     title = f"{' against '.join(comparison.strategies)}: {settings['backbone']} on "
     return page(title + Path(settings["data"]).name, record["headline"], sections)
-
-
-def window_rates(run: Run, data: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Training windows `[N, L, C]` of a run of sacm, in the order of training, and rates `[N]`."""
-    settings, windows = run.settings, run.task.windows(run.settings, data).train
-    weights = read_weights(run.folder / BEST_FILE)
-    scorer, mapper = SpectralScorer(data.channels, SACMConfig()), RateMapper(SACMConfig())
-    for prefix, module in ((f"{MODULATOR}.scorer.", scorer), (f"{MODULATOR}.mapper.", mapper)):
-        module.load_state_dict(
-            {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
-        )
-    size = min(settings.batch_size, len(windows))
-    batches = WindowBatches(windows, size, shuffle=True, drop_last=True, seed=settings.seed)
-    seen: list[torch.Tensor] = []
-    for batch in batches:
-        seen.append(run.strategy.inputs(batch.x))
-        if len(seen) * size >= _WINDOWS:
-            break
-    with torch.no_grad():
-        rates = [mapper(scorer(x).scores) for x in seen]  # a batch by itself, as in training
-    return torch.cat(seen).numpy(), torch.cat(rates).numpy()

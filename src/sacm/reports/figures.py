@@ -22,20 +22,6 @@ WIDE = 6.0  # inches; fits a telephone
 
 
 @style.house_style()
-def windows_with_rates(windows: np.ndarray, rates: np.ndarray, colour: str) -> Figure:
-    """Eight training windows `[N, L, C]` from the lowest dropout rate `[N]` to the highest."""
-    ranks = np.linspace(0, len(rates) - 1, 8).round().astype(int)
-    chosen = np.argsort(rates, kind="stable")[ranks]
-    figure = Figure(figsize=(style.WIDTH, 3.2), layout="constrained")
-    for axes, place in zip(figure.subplots(2, 4, sharex=True).flat, chosen, strict=True):
-        axes.plot(windows[place], color=colour, alpha=0.6, linewidth=0.9)
-        axes.set_title(f"rate {rates[place]:.2f}")
-    figure.supxlabel("step of the window")
-    figure.supylabel("channels, z-scored")
-    return figure
-
-
-@style.house_style()
 def count_figure(values: Sequence[Any], title: str, label: str) -> Figure:
     """Draw a number for each epoch or each step ahead, from 1 on."""
     heights = np.array(values, dtype=float)

@@ -219,8 +219,8 @@ def describe(name: str) -> StrategyDescription:
         ArgumentError: If there is no such strategy.
 
     Example:
-        >>> [(option.name, option.default) for option in describe("hard_denoise").options]
-        [('keep', 0.1), ('kind', 'largest')]
+        >>> [(option.name, option.default) for option in describe("labels").options]
+        [('use', 'relabel')]
     """
     kind: Any = STRATEGIES.get(name)
     hints = get_type_hints(kind)

@@ -1,8 +1,7 @@
-"""The method itself with its options and controls, and the one learned rate it is compared with."""
+"""The method itself with its options and controls."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
@@ -114,30 +113,3 @@ class RearrangedMapper(RateMapper):
             return rates[torch.randperm(len(rates), device=rates.device)]
         order = rates.detach().argsort()  # the k-th lowest rate becomes the k-th highest
         return rates[order.flip(0)][order.argsort()]
-
-
-@register("learned_global")
-@dataclass(frozen=True)
-class LearnedGlobal(Strategy):
-    """Learn one rate for all windows and sites, with the same straight-through masks as sacm."""
-
-    roles: ClassVar[tuple[str, ...]] = (SETS_RATES,)
-
-    def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
-        """Attach; the mapper only counts the scores, which can be any."""
-        return ModulatedRun(model, context, scorer=AmplitudeScorer(), mapper=GlobalRate())
-
-
-class GlobalRate(nn.Module):
-    """`p = p_min + (p_max - p_min) sigmoid(l)`, the same for every window."""
-
-    low, high, first = SACMConfig.p_min, SACMConfig.p_max, 0.1
-
-    def __init__(self) -> None:
-        super().__init__()
-        share = (self.first - self.low) / (self.high - self.low)
-        self.logit = nn.Parameter(torch.tensor(math.log(share / (1 - share))))
-
-    def forward(self, scores: Tensor) -> Tensor:
-        """Scores `[B]` are only counted."""
-        return (self.low + (self.high - self.low) * torch.sigmoid(self.logit)).expand_as(scores)

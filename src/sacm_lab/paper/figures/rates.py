@@ -1,21 +1,28 @@
-"""Figure: how the dropout rates of the training windows are distributed."""
+"""Dropout rates of training windows: some windows with theirs; how all are distributed."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sacm.core.config import SACMConfig
-from sacm.experiments.compare import window_rates
-from sacm.reports.style import INK, KEPT, house_style
-from sacm.training.run import Run
+from sacm.core.mapper import RateMapper
+from sacm.core.scorer import SpectralScorer
+from sacm.data.batches import WindowBatches
+from sacm.files import read_weights
+from sacm.inject.sites import MODULATOR
+from sacm.reports.style import INK, KEPT, WIDTH, house_style
+from sacm.training.run import BEST_FILE, Run
 from sacm_lab.paper.figures.panels import footnote, sheet
 from sacm_lab.paper.figures.run_folders import alike, finished_runs, titles, unsuitable
 
 PANELS, COLUMNS, BINS = 9, 3, 30
+WINDOWS = 1024  # training windows of which rates are computed
 
 
 def representatives(runs: list[Run]) -> list[Run]:
@@ -66,3 +73,38 @@ def _histogram(axes: Axes, rates: np.ndarray) -> None:
     axes.hist(rates, bins=BINS, range=(bounds.p_min, bounds.p_max), color=KEPT)
     axes.axvline(mean, color=INK, linewidth=1.2)
     axes.grid(axis="x", visible=False)
+
+
+def window_rates(run: Run, data: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Training windows `[N, L, C]` of a run of sacm, in the order of training, and rates `[N]`."""
+    settings, windows = run.settings, run.task.windows(run.settings, data).train
+    weights = read_weights(run.folder / BEST_FILE)
+    scorer, mapper = SpectralScorer(data.channels, SACMConfig()), RateMapper(SACMConfig())
+    for prefix, module in ((f"{MODULATOR}.scorer.", scorer), (f"{MODULATOR}.mapper.", mapper)):
+        module.load_state_dict(
+            {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
+        )
+    size = min(settings.batch_size, len(windows))
+    batches = WindowBatches(windows, size, shuffle=True, drop_last=True, seed=settings.seed)
+    seen: list[torch.Tensor] = []
+    for batch in batches:
+        seen.append(run.strategy.inputs(batch.x))
+        if len(seen) * size >= WINDOWS:
+            break
+    with torch.no_grad():
+        rates = [mapper(scorer(x).scores) for x in seen]  # a batch by itself, as in training
+    return torch.cat(seen).numpy(), torch.cat(rates).numpy()
+
+
+@house_style()
+def windows_with_rates(windows: np.ndarray, rates: np.ndarray, colour: str) -> Figure:
+    """Draw eight training windows `[N, L, C]` from the lowest dropout rate `[N]` to the highest."""
+    ranks = np.linspace(0, len(rates) - 1, 8).round().astype(int)
+    chosen = np.argsort(rates, kind="stable")[ranks]
+    figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
+    for axes, place in zip(figure.subplots(2, 4, sharex=True).flat, chosen, strict=True):
+        axes.plot(windows[place], color=colour, alpha=0.6, linewidth=0.9)
+        axes.set_title(f"rate {rates[place]:.2f}")
+    figure.supxlabel("step of the window")
+    figure.supylabel("channels, z-scored")
+    return figure

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from sacm.experiments.compare import window_rates
 from sacm_lab.paper.figures import rates
 from sacm_lab.paper.figures.run_folders import finished_runs
 from tests.experiments.cases import write_run
@@ -26,7 +25,7 @@ def test_the_histogram_counts_every_window(real_runs):
     figure = rates.draw(real_runs)
     (axes,) = figure.axes
     (run,) = rates.representatives(finished_runs(real_runs, "forecasting"))
-    _, found = window_rates(run, run.load_data())
+    _, found = rates.window_rates(run, run.load_data())
     bars = axes.patches[1:]  # behind them, the band
     assert sum(bar.get_height() for bar in bars) == len(found)
     assert axes.lines[0].get_xdata()[0] == pytest.approx(found.mean(), abs=1e-6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from sacm.errors import ArgumentError
 from sacm.strategies import parse
 
 
@@ -25,3 +26,8 @@ def test_lowpass_keeps_the_slow_part() -> None:
     spectrum = torch.fft.rfft(slow, dim=1).abs()
     assert torch.allclose(spectrum[:, 4:], torch.zeros(()), atol=1e-4)
     assert torch.allclose(spectrum[:, :4], torch.fft.rfft(x, dim=1).abs()[:, :4], atol=1e-4)
+
+
+def test_a_share_of_nothing_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="keep"):
+        parse("hard_denoise(keep=0)")
