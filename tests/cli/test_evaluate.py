@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
+from sacm.inference import Predictor
 from sacm.training import Run
 from tests.cli.conftest import Command, Example, with_other_data
 
@@ -87,7 +88,7 @@ def test_other_data_are_tested_as_a_whole(sacm: Command, example: Example) -> No
     assert cases["test"]["accuracy"] == Run.load(example.classification).row["accuracy"]
     rows = json.loads(sacm("evaluate", example.anomaly, "--data", example.telemetry, "--json").out)
     assert rows["report"]["points"] == 300
-    assert rows["report"]["threshold"] == Run.load(example.anomaly).threshold
+    assert rows["report"]["threshold"] == Predictor.load(example.anomaly).threshold
 
 
 def test_data_that_cannot_be_tested_are_refused(sacm: Command, example: Example) -> None:

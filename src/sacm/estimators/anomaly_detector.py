@@ -65,7 +65,8 @@ class AnomalyDetector(OutlierMixin, Estimator):
     @property
     def threshold_(self) -> float:
         """The score from which a row is an alarm."""
-        return detect.threshold_of(self._fitted)
+        threshold: Any = self._fitted.threshold  # every detector has one
+        return float(threshold)
 
     def predict(self, X: Any) -> np.ndarray:
         """-1 for every row that is an alarm, +1 for the others, `[T]`."""

@@ -17,7 +17,7 @@ from sacm.errors import ArgumentError, DataError
 from sacm.experiments.gains import CELL, format_gain, pair, summarise
 from sacm.files import read_json
 from sacm.metrics.catalogue import metric, order_metrics
-from sacm.reports.page import folded, page, paragraph
+from sacm.reports.page import details, page, paragraph
 from sacm.reports.table import (
     Table,
     interval,
@@ -25,7 +25,6 @@ from sacm.reports.table import (
     mean_and_deviation,
     number,
     probability,
-    record_table,
 )
 from sacm.settings import RunSettings
 from sacm.strategies.registry import canonical
@@ -299,14 +298,10 @@ def comparison_page(comparison: Comparison) -> str:
     pairs = comparison.frame.pivot_table(name, "seed", "strategy", dropna=False)
     pairs = pairs.reindex(columns=list(comparison.strategies)).reset_index()
     caption = f"{metric(name).label} of every run, one row a seed."
-    details = {name: value for name, value in settings.items() if value not in (None, {})}
     sections = {
         "Results": [*results, cost_table(comparison).html()],
         "Every pair": [Table.from_frame(pairs, caption=caption).html(kind="sortable")],
-        "Details": [
-            folded("Settings", record_table("", details).html(kind="settings")),
-            folded("Environment", record_table("", record["environment"]).html(kind="settings")),
-        ],
+        "Details": details(settings=settings, environment=record["environment"]),
     }
     title = f"{' against '.join(comparison.strategies)}: {settings['backbone']} on "
     return page(title + Path(settings["data"]).name, record["headline"], sections)

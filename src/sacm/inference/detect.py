@@ -38,7 +38,8 @@ def tabulate(predictor: Predictor, data: Any) -> Answer:
     """Row number, time, score, threshold and alarm of every row, or of a data set's test rows."""
     import pandas as pd
 
-    threshold, times, index = threshold_of(predictor), {}, None
+    threshold: Any = predictor.threshold  # every detector has one
+    times, index = dict[str, Any](), None
     notes, understood = tuple[str, ...](), tuple[str, ...]()
     if isinstance(data, AnomalyData):
         scores, values, columns = _test_scores(predictor, data)[0], data.test, data.columns
@@ -58,7 +59,8 @@ def tabulate(predictor: Predictor, data: Any) -> Answer:
 
 def evaluate(predictor: Predictor, source: Any) -> Result:
     """Test the alarms of a data set's test rows, or of all rows of a source with labels."""
-    threshold, settings = threshold_of(predictor), predictor.settings
+    threshold: Any = predictor.threshold
+    settings = predictor.settings
     if isinstance(source, AnomalyData):
         segments = source.segment_names()
         scores, windows = _test_scores(predictor, source)
@@ -125,12 +127,6 @@ def row_scores(predictor: Predictor, rows: Table) -> Array:
     return _in_order(rows, step_scores(predictor.trained, windows, order=rows.order))
 
 
-def threshold_of(predictor: Predictor) -> float:
-    """The threshold of a detector."""
-    assert predictor.threshold is not None  # every detector is calibrated when it is trained
-    return predictor.threshold
-
-
 def choose_threshold(predictor: Predictor, way: str | float) -> Predictor:
     """The same detector with another threshold.
 
@@ -150,4 +146,6 @@ def choose_threshold(predictor: Predictor, way: str | float) -> Predictor:
     if name:
         scores = predictor.calibration.tensors["scores"].numpy()
         number = quantile_threshold(scores, quantile=number)
-    return replace(predictor, threshold=number)
+    stored = predictor.calibration
+    changed = stored._replace(text={**stored.text, "threshold": repr(float(number))})
+    return replace(predictor, calibration=changed)

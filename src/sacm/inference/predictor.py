@@ -56,7 +56,6 @@ class Predictor:
         scaler: Mean and deviation of every channel of the training rows, of each series if they
             were scaled one by one.
         calibration: What intervals and thresholds are made from; None for classification.
-        threshold: Anomaly detection: the score from which a row is an alarm.
 
     Example:
         >>> predictor = sacm.Predictor.load("runs/NAME")  # doctest: +SKIP
@@ -69,7 +68,6 @@ class Predictor:
     strategy: Strategy
     scaler: ChannelScaler
     calibration: Calibration | None = None
-    threshold: float | None = None
 
     def __post_init__(self) -> None:
         self.network.eval()
@@ -86,7 +84,7 @@ class Predictor:
         """
         run = source if isinstance(source, Run) else Run.load(source)
         parts = run.load_model(), run.settings, run.shape, run.strategy, run.scaler
-        predictor = cls(*parts, run.calibration, run.threshold)
+        predictor = cls(*parts, run.calibration)
         run.check_unchanged()  # damaged files have been refused by now, each in its own words
         return predictor
 
@@ -98,7 +96,6 @@ class Predictor:
         write_weights(folder / "best.safetensors", self.network.state_dict())
         if self.calibration is not None:
             tensors, text = self.calibration
-            text = text if self.threshold is None else {**text, "threshold": repr(self.threshold)}
             write_weights(folder / CALIBRATION_FILE, tensors, metadata=text)
         self.strategy.save(folder)
         write_fingerprint(folder)
@@ -203,6 +200,12 @@ class Predictor:
     def trained(self) -> Trained:
         """The network with its settings and its strategy."""
         return Trained(self.network, self.settings, self.strategy)
+
+    @property
+    def threshold(self) -> float | None:
+        """Anomaly detection: the score from which a row is an alarm."""
+        text = {} if self.calibration is None else self.calibration.text
+        return float(text["threshold"]) if "threshold" in text else None
 
     @cached_property
     def errors(self) -> ErrorQuantiles | None:

@@ -12,8 +12,8 @@ from sacm.errors import ArgumentError, SACMError
 from sacm.files import read_json
 from sacm.inference.predictor import Answer, Predictor
 from sacm.reports.figures import alarm_figure, count_figure, forecast_figure, truth_figure
-from sacm.reports.page import embed_figure, folded, page, paragraph
-from sacm.reports.table import Table, record_table
+from sacm.reports.page import details, embed_figure, page, paragraph
+from sacm.reports.table import Table
 from sacm.tasks import get_task
 from sacm.training import Run
 
@@ -172,13 +172,9 @@ def _repairs(run: Run) -> list[str]:
 def _details(run: Run) -> list[str]:
     """How the run was made, folded away."""
     chosen = "{parameters:,} parameters; epoch {best_epoch} of {epochs} was chosen.".format
-    asked = {k: v for k, v in run.settings.model_dump().items() if v not in (None, {})}
     environment = read_json(run.folder / "environment.json")
-    return [
-        paragraph(chosen(**run.metrics)),
-        folded("Settings", record_table("setting", asked).html(kind="settings")),
-        folded("Environment", record_table("environment", environment).html(kind="settings")),
-    ]
+    folded = details(settings=run.settings.model_dump(), environment=environment)
+    return [paragraph(chosen(**run.metrics)), *folded]
 
 
 def _table(headings: Iterable[str], rows: Iterable[Iterable[Any]], kind: str = "") -> str:

@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sacm.reports.style import apply_theme, variables
+from sacm.reports.table import record_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,6 +52,18 @@ def paragraph(text: str, *, note: bool = False) -> str:
 def folded(title: str, *parts: str) -> str:
     """Parts that a click on the title shows."""
     return f"<details><summary>{escape(title)}</summary>{''.join(parts)}</details>"
+
+
+def details(**records: Mapping[str, Any]) -> list[str]:
+    """Records, such as settings, as tables that are folded away; empty values are left out."""
+    filled = {
+        name: {k: v for k, v in record.items() if v not in (None, {})}
+        for name, record in records.items()
+    }
+    return [
+        folded(name.capitalize(), record_table(name, record).html(kind="settings"))
+        for name, record in filled.items()
+    ]
 
 
 def figures(*items: str) -> str:

@@ -31,15 +31,13 @@ def prepare_once(strategy: Strategy, data: Any, *, window: int) -> Prepared:
     if type(strategy).prepare is Strategy.prepare or not plain:
         return strategy.prepare(data, window=window)
     key = (f"{strategy.name}{options}", fingerprint(data), window)
-    prepared = _prepared.pop(key, None)
-    if prepared is None:
+    if key not in _prepared:
+        if len(_prepared) == _MOST_PREPARED:
+            del _prepared[next(iter(_prepared))]  # the oldest
         started = time.perf_counter()
         prepared = strategy.prepare(data, window=window)
-        prepared = prepared._replace(seconds=time.perf_counter() - started)
-    _prepared[key] = prepared  # the last is the newest
-    if len(_prepared) > _MOST_PREPARED:
-        del _prepared[next(iter(_prepared))]
-    return prepared
+        _prepared[key] = prepared._replace(seconds=time.perf_counter() - started)
+    return _prepared[key]
 
 
 class Combined(Strategy):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -15,7 +15,6 @@ from torch import Tensor
 
 from sacm.data.datasets import ForecastingData
 from sacm.errors import ArgumentError
-from sacm.quality.config import REPAIRS
 from sacm.strategies.base import Prepared, Strategy
 from sacm.strategies.registry import join, parse, parts_of, register, spell
 from sacm.types import TaskName
@@ -40,15 +39,14 @@ class GuardStrategy(Strategy):
 
     tasks: ClassVar[tuple[TaskName, ...]] = ("forecasting", "anomaly")
 
-    repair: str = "fail"
+    repair: Literal["fail", "all", "none"] = "fail"
     rules: str = ""
     keep: str = ""
     false_events: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.false_events > 0 or self.repair not in REPAIRS:
-            repairs = ", ".join(REPAIRS)
-            raise ArgumentError(f"guard takes false_events above 0 and repair of {repairs}.")
+        if not self.false_events > 0:
+            raise ArgumentError(f"guard takes false_events above 0, got {self.false_events}.")
 
     def check_task(self, task: str) -> None:
         """Refuse classification, and say what is for it."""
@@ -65,7 +63,8 @@ class GuardStrategy(Strategy):
         options = self.rules or None, self.false_events, window if windows else None, self.repair
         guard = Guard(*options, self.keep or None).fit(data)
         repaired, share = repair_for_training(data, guard)
-        module = scaled_module(guard, repaired, window) if windows else None
+        acts = windows and self.repair != "none"
+        module = scaled_module(guard, repaired, window) if acts else None
         note = (f"{share:.2%} of the training values are broken and were repaired.",)
         filled, _, notes, *_ = super().prepare(repaired, window=window)
         fitted = FittedGuard(**vars(self), source=guard, module=module)
@@ -116,19 +115,16 @@ class FittedGuard(GuardStrategy):
 
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         """Windows `[B, L, C]` with what is broken in them repaired; training rows are already."""
-        if self.module is None or training or self.repair == "none":
-            return x
-        return self._in_blocks(self.module.to(x.device), x)[0]
+        return x if training or self.module is None else self._in_blocks(x)[0]
 
     def flags(self, x: Tensor) -> Tensor | None:
         """Kinds `[B, L, C]` (uint8) of what `inputs` repairs in windows `[B, L, C]`."""
-        if self.module is None or self.repair == "none":
-            return None
-        return self._in_blocks(self.module, x)[1]
+        return None if self.module is None else self._in_blocks(x)[1]
 
-    def _in_blocks(self, module: WindowGuard, x: Tensor) -> list[Tensor]:
+    def _in_blocks(self, x: Tensor) -> list[Tensor]:
         """Repairs and their kinds `[B, L, C]`, block by block where windows are longer."""
-        parts: list[tuple[Tensor, Tensor]] = []
+        assert self.module is not None
+        module, parts = self.module.to(x.device), list[tuple[Tensor, Tensor]]()
         for stop in range(x.shape[1], 0, -module.length):
             start = max(0, stop - module.length)
             repaired, flags, grades = module.inspect(x[:, start : start + module.length])

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sacm.errors import ArgumentError
 from sacm.strategies.base import Prepared, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import register
 from sacm.types import TaskName
 
-Use = Literal["relabel", "drop", "soft"]
 LEAST_FLAGGED = 0.02  # share of the labels; fewer hardly matter, and may be correct
 
 
@@ -32,12 +30,7 @@ class LabelsStrategy(Strategy):
 
     tasks: ClassVar[tuple[TaskName, ...]] = ("classification",)
 
-    use: Use = "relabel"
-
-    def __post_init__(self) -> None:
-        if self.use not in get_args(Use):
-            known = ", ".join(get_args(Use))
-            raise ArgumentError(f"labels(use=…) must be {known}, got {self.use!r}.")
+    use: Literal["relabel", "drop", "soft"] = "relabel"
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Repair the labels of training and validation cases; test labels are never looked at."""

@@ -121,9 +121,9 @@ def decide(
     counted = {name: values[1:] or values for name, values in validation.items()}
     scores = {name: sum(values) / len(values) for name, values in counted.items()}
     winner = choose_winner(scores, select=select, lead=lead)
-    ranking = sorted(scores, key=scores.__getitem__, reverse=select == "accuracy")
-    ranking.remove(winner)
-    sign, second = 1 if select == "accuracy" else -1, scores[ranking[0]]
+    sign = 1 if select == "accuracy" else -1
+    ranking = sorted(scores.keys() - {winner}, key=lambda name: (-sign * scores[name], name))
+    second = scores[ranking[0]]
     margin = sign * (scores[winner] - second) / max(abs(second), 1e-12)
     last = max(map(len, validation.values()))
     epochs = f"mean of epochs 2 to {last}" if last > 2 else f"epoch {last}"

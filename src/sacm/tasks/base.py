@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -247,3 +247,13 @@ def evaluating(model: nn.Module) -> Iterator[torch.device]:
             yield next(model.parameters()).device
     finally:
         model.train(training)
+
+
+def answers(
+    model: nn.Module, batches: Iterable[Any], strategy: Strategy
+) -> Iterator[tuple[Any, Tensor]]:
+    """Batches on the device of a network, each with what the network says of it."""
+    with evaluating(model) as device:
+        for batch in batches:
+            batch = to_device(batch, device)
+            yield batch, model(strategy.inputs(batch.x), *beside_windows(batch)).float()

@@ -19,10 +19,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sacm.data.batches import ForecastWindows, beside_windows
+from sacm.data.batches import ForecastWindows
 from sacm.errors import ArgumentError
 from sacm.strategies.base import Strategy
-from sacm.tasks.base import EVALUATION_BATCH, Calibration, evaluating, to_device
+from sacm.tasks.base import EVALUATION_BATCH, Calibration, answers
 
 Array = NDArray[Any]
 
@@ -174,19 +174,17 @@ def forecast_residuals(model: Any, windows: ForecastWindows, strategy: Strategy)
     most = max(FEWEST_WINDOWS, min(MOST_WINDOWS, largest))
     chosen = np.arange(0, len(windows), math.ceil(len(windows) / most))
     values, moves, shares = [], [], []
-    with evaluating(model) as device:
-        for start in range(0, len(chosen), EVALUATION_BATCH):
-            batch = to_device(windows.batch(chosen[start : start + EVALUATION_BATCH]), device)
-            answer = model(strategy.inputs(batch.x), *beside_windows(batch)).float()
-            residuals = (batch.y - answer).cpu().numpy()
-            if batch.observed is not None:
-                residuals[batch.observed.cpu().numpy() < 1] = np.nan
-            values.append(residuals)
-            flags = strategy.flags(batch.x)
-            repaired = None if flags is None else flags > 0
-            if repaired is not None:
-                shares.append(repaired.float().mean(dim=1).cpu().numpy())
-            moves.append(window_moves(batch.x, windows.horizon, repaired))
+    parts = np.split(chosen, range(EVALUATION_BATCH, len(chosen), EVALUATION_BATCH))
+    for batch, answer in answers(model, map(windows.batch, parts), strategy):
+        residuals = (batch.y - answer).cpu().numpy()
+        if batch.observed is not None:
+            residuals[batch.observed.cpu().numpy() < 1] = np.nan
+        values.append(residuals)
+        flags = strategy.flags(batch.x)
+        repaired = None if flags is None else flags > 0
+        if repaired is not None:
+            shares.append(repaired.float().mean(dim=1).cpu().numpy())
+        moves.append(window_moves(batch.x, windows.horizon, repaired))
     share = np.concatenate(shares) if shares else None
     return Residuals(np.concatenate(values), np.concatenate(moves), share, windows.starts[chosen])
 
@@ -216,11 +214,9 @@ def show_forecasts(model: Any, windows: ForecastWindows, strategy: Strategy) -> 
     chosen = np.arange(last, -1, -windows.horizon)[:SHOWN_WINDOWS]
     chosen = chosen[starts[last] - starts[chosen] == last - chosen][::-1]  # of the last series
     batch = windows.batch(chosen)
-    with evaluating(model) as device:
-        moved = to_device(batch, device)
-        answer = model(strategy.inputs(moved.x), *beside_windows(moved)).float().cpu()
+    ((_, answer),) = answers(model, [batch], strategy)
     truth = batch.y if batch.observed is None else batch.y.where(batch.observed >= 1, torch.nan)
-    shown = {"shown_forecasts": answer, "shown_truth": truth}
+    shown = {"shown_forecasts": answer.cpu(), "shown_truth": truth}
     scaler = windows.scaler.of_places(batch.series)
     return {
         "shown_rows": torch.from_numpy(starts[chosen] + windows.input_len),

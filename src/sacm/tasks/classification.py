@@ -27,7 +27,7 @@ from sacm.tasks.base import (
     Scaler,
     Task,
     Trained,
-    evaluating,
+    answers,
 )
 from sacm.tasks.baselines import class_baselines
 
@@ -99,9 +99,8 @@ def _collect(
     model: Backbone, batches: WindowBatches[Any], strategy: Strategy
 ) -> tuple[Tensor, Tensor]:
     """The logits `[N, K]` in float64 and labels `[N]` of all batches, on the CPU."""
-    logits, labels = [], []
-    with evaluating(model) as device:
-        for batch in batches:
-            logits.append(model(strategy.inputs(batch.x.to(device))).cpu().double())
-            labels.append(batch.y)
+    pairs = [
+        (said.cpu().double(), batch.y.cpu()) for batch, said in answers(model, batches, strategy)
+    ]
+    logits, labels = zip(*pairs, strict=True)
     return torch.cat(logits), torch.cat(labels)

@@ -14,7 +14,7 @@ from sacm.backbones.adapters import CovariateAdapter, LowerLimit
 from sacm.backbones.base import Backbone, ForecastNetwork
 from sacm.backbones.registry import entry, has_tables
 from sacm.backbones.statistical import STATISTICAL, MeanForecaster
-from sacm.data.batches import WindowBatches, beside_windows
+from sacm.data.batches import WindowBatches
 from sacm.data.covariates import ROLES, calendar_sizes, check_roles, roles_of
 from sacm.data.datasets import ForecastingData
 from sacm.data.load import published
@@ -34,9 +34,8 @@ from sacm.tasks.base import (
     Scaler,
     Task,
     Trained,
+    answers,
     column_names,
-    evaluating,
-    to_device,
 )
 from sacm.tasks.baselines import forecast_baselines
 from sacm.tasks.calibration import calibrate_forecasts
@@ -263,17 +262,12 @@ def _errors(
     sums: list[Row] | None = None,
 ) -> ForecastReport:
     """Errors of all batches; `sums` gets what registered metrics give for each of them."""
-    with evaluating(model) as device:
-        for batch in batches:
-            batch = to_device(batch, device)
-            prediction = model(strategy.inputs(batch.x), *beside_windows(batch)).float()
-            accumulator.update(prediction, batch.y, observed=batch.observed, series=batch.series)
-            if sums is not None:
-                seen = torch.ones_like(batch.y) if batch.observed is None else batch.observed
-                stated = (
-                    accumulator.in_units(x, batch.series).cpu() for x in (prediction, batch.y)
-                )
-                sums.append(compute_metrics("forecasting", *stated, seen.cpu() > 0))
+    for batch, prediction in answers(model, batches, strategy):
+        accumulator.update(prediction, batch.y, observed=batch.observed, series=batch.series)
+        if sums is not None:
+            seen = torch.ones_like(batch.y) if batch.observed is None else batch.observed
+            stated = (accumulator.in_units(x, batch.series).cpu() for x in (prediction, batch.y))
+            sums.append(compute_metrics("forecasting", *stated, seen.cpu() > 0))
     return accumulator.compute()
 
 

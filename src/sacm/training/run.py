@@ -96,12 +96,6 @@ class Run:
         row: dict[str, float | None] = self.metrics["test"]
         return row
 
-    @property
-    def threshold(self) -> float | None:
-        """The score from which a row is an alarm; None for tasks without."""
-        text = {} if self.calibration is None else self.calibration.text
-        return float(text["threshold"]) if "threshold" in text else None
-
     @cached_property
     def calibration(self) -> Calibration | None:
         """What intervals and thresholds are made from; None for classification."""
