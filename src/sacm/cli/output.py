@@ -16,7 +16,6 @@ from sacm.errors import ArgumentError
 from sacm.settings import RunSettings
 
 DIGITS = "%.7g"  # what float32 holds
-_RELATIVE = {"mase": "MASE", "smape": "sMAPE", "wape": "WAPE"}
 
 
 def note(text: str) -> None:
@@ -87,29 +86,27 @@ def show_results(task: str, metrics: Mapping[str, Any]) -> None:
         alarms, rows = report["alarms"], report["points"]
         note(f"Nothing to measure by: {alarms:,} alarms in {rows:,} test rows.")
         return
-    title = f"test results over {metrics['evaluated_windows']:,} windows"
+    what = "cases" if task == "classification" else "windows"
+    title = f"test results over {metrics['evaluated_windows']:,} {what}"
     show_table(*get_task(task).tabulate(metrics), title=title)
     if share := report.get("unmeasured"):
         note(f"{share:.1%} of the test targets were not measured and do not count.")
-    show_baselines(metrics.get("baselines") or {}, scaled=task == "forecasting")
+    show_baselines(task, metrics.get("baselines") or {})
     if table := metrics.get("race", {}).get("table"):
         headings = ("candidate", "MAE", "weight", "steps", "seconds")
         title = "candidates by validation MAE, z-scored"
         show_table(headings, [tuple(row.values()) for row in table], title=title)
 
 
-def show_baselines(baselines: Mapping[str, Any], *, scaled: bool) -> None:
-    """The model beside what needs no network; `scaled`: errors that have a unit are z-scored."""
-    from sacm.metrics.catalogue import METRICS
+def show_baselines(task: str, baselines: Mapping[str, Any]) -> None:
+    """The model beside what needs no network, and whether it is better than all of that."""
+    from sacm.tasks.baselines import tabulate
 
-    rows = baselines.get("rows", {})
+    headings, rows = tabulate(task, baselines)
     if len(rows) > 1:
-        # Relative ones first: they need no unit.
-        names = sorted(rows["model"], key=lambda name: scaled and name not in _RELATIVE)
-        unit = ", z-scored" if scaled else ""
-        labels = {name: f"{metric.label}{unit}" for name, metric in METRICS.items()} | _RELATIVE
-        headings = ("beside baselines", *(labels.get(name, name) for name in names))
-        show_table(headings, [(n, *(row.get(each) for each in names)) for n, row in rows.items()])
+        show_table(("beside baselines", *headings), rows)
+        if not baselines["sentences"]:
+            note(f"Better than every baseline: {', '.join(row[0] for row in rows[1:])}.")
     show_notes(baselines.get("sentences", ()))
 
 

@@ -50,12 +50,14 @@ def show(run: RunName = LATEST, as_json: AsJson = False) -> None:
 
     Example: sacm runs show latest
     """
+    from sacm.strategies.registry import spell_value
+
     finished = load_run(run)
     settings = finished.settings.model_dump()
     if as_json:
         show_json({"run": str(finished.folder), "settings": settings, **finished.metrics})
         return
-    rows = [(name, str(value)) for name, value in settings.items() if value not in (None, "", {})]
+    rows = [(k, spell_value(v)) for k, v in settings.items() if v not in (None, "", {})]
     show_texts(("setting", "value"), rows)
     show_results(finished.settings.task, finished.metrics)
     typer.echo(f"run: {finished.folder}")

@@ -150,7 +150,9 @@ def run_comparison(
         compare.cost_table(comparison).print()
         typer.echo("\n".join(compare.headline(comparison)))
         note(compare.LEGEND + (compare.ANOMALY_LEGEND if settings.task == "anomaly" else ""))
-    if out is not None:
+    if out is None:
+        note("Next: the same command with --out report.html writes this as a page.")
+    else:
         write_text(out, compare.comparison_page(comparison))
         typer.echo(f"report: {out}", err=quiet)
     return comparison, data
@@ -189,7 +191,7 @@ def tune(
         fixed=[name for name in TUNED if name in asked],
         folder=runs,
         hardware=hardware,
-        on_trial=lambda number, chosen: note(f"[trial {number}] {chosen}"),
+        on_trial=lambda number, chosen: note(f"[trial {number}] {_spell(chosen)}"),
     )
     run = tuned.run
     if as_json:
@@ -203,5 +205,11 @@ def tune(
     headings = ("trial", f"validation {run.settings.select}", *tuned.chosen)
     output.show_table(headings, rows, title=title)
     output.show_results(run.settings.task, run.metrics)
-    note(f"The runs of the trials are in {tuned.folder}.")
+    note(f"Chosen: {_spell(tuned.chosen)}. The runs of the trials are in {tuned.folder}.")
     typer.echo(f"run: {run.folder}")
+    note(f"Next: sacm predict {run.folder}")
+
+
+def _spell(chosen: dict[str, Any]) -> str:
+    """Settings by name in one line."""
+    return ", ".join(f"{name} {output.format_cell(value)}" for name, value in chosen.items())

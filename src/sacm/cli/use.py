@@ -48,6 +48,9 @@ def predict(
     asked = {"intervals": intervals, "horizon": horizon, "max_repaired": max_repaired}
     answer = predictor.tabulate(data or predictor.settings.data, **asked)
     output.show_notes(answer.notes, answer.understood)
+    if answer.values is not None:
+        alarms, threshold = answer.frame["alarm"].sum(), predictor.threshold
+        note(f"{alarms:,} of {len(answer.frame):,} rows are alarms: score {threshold:.4g} or more.")
     if plot is not None:
         from sacm.inference.run_page import draw_answer
 
@@ -143,13 +146,15 @@ def backtest(
     rows = list(table[words].astype(str).join(table[errors]).itertuples(index=False, name=None))
     rows.append(("mean", *[""] * (len(words) - 1), *means))
     headings = ["first row", *words[1:], *(name.replace("_", " ") for name in errors)]
-    title = "mean absolute error of each forecast, z-scored"
+    title = f"mean absolute error of each forecast{past.attrs['unit']}"
     output.show_table(headings, rows, title=title, words=len(words))
     best = str(means[errors[1:]].idxmin())
+    season = f"the last season of {past.attrs['season']} steps"
+    what = "the last value" if best == "naive" else season
     if means["mae"] >= means[best]:
-        season = f"the last season of {past.attrs['season']} steps"
-        what = "the last value" if best == "naive" else season
         note(f"Note: this model loses to repeating {what}.")
+    else:
+        note(f"Better than repeating {what}, by {1 - means['mae'] / means[best]:.0%}.")
 
 
 def export(

@@ -223,7 +223,10 @@ def run_results(run: Run) -> dict[str, Any]:
 def result_table(comparison: Comparison) -> Table:
     """Every metric and strategy, with its gain over the first."""
     rows: list[tuple[Any, ...]] = []
-    for name in comparison.metrics:
+    # No mean over channels of different units; those of a single one come first.
+    own = [name for name in comparison.metrics if name.endswith("_raw")]
+    names = [*own, *(name for name in comparison.metrics if name not in own)]
+    for name in names[len(own) if comparison.first_run.shape.channels > 1 else 0 :]:
         label, random = metric(name).label, metric(name).random
         for strategy in comparison.strategies:
             count, mean = len(comparison.values(strategy, name)), comparison.mean(strategy, name)

@@ -79,14 +79,18 @@ def backtest(
             "scale": scaler.of_series(list(before.last_rows(1))).std.reshape(-1)[channel],
         }
     )
-    frame.attrs["season"] = season
+    frame.attrs |= {"season": season, "unit": ", z-scored" if data.channels > 1 else ""}
     return frame
 
 
 def errors_by_origin(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row an origin: MAE of a backtest's forecasts, and of naive ones, z-scored."""
+    """One row an origin: MAE of a backtest's forecasts, and of naive ones.
+
+    It is in the units of the data for a single channel, else z-scored: `attrs["unit"]`.
+    """
     naive = ["naive", *(["seasonal_naive"] if frame.attrs["season"] > 1 else [])]
-    errors = frame[["forecast", *naive]].sub(frame["truth"], axis=0).div(frame["scale"], axis=0)
+    scale = frame["scale"] if frame.attrs["unit"] else 1.0
+    errors = frame[["forecast", *naive]].sub(frame["truth"], axis=0).div(scale, axis=0)
     table = errors.abs().groupby(frame["origin"]).mean().rename(columns={"forecast": "mae"})
     if "time" in frame:
         table.insert(0, "from", frame.groupby("origin")["time"].first())

@@ -15,6 +15,7 @@ from sacm.reports.figures import alarm_figure, count_figure, forecast_figure, tr
 from sacm.reports.page import details, embed_figure, page, paragraph
 from sacm.reports.table import Table
 from sacm.tasks import get_task
+from sacm.tasks.baselines import tabulate
 from sacm.training import Run
 
 if TYPE_CHECKING:
@@ -90,7 +91,12 @@ def _prediction(run: Run) -> dict[str, list[str]]:
         data: Any = run.load_data()
         answer = predictor.tabulate(data, intervals=shares)
         figure, shown = draw_answer(predictor, answer)
-        parts = [embed_figure(figure, shown, name="forecast", kind="large")]
+        caption = shown
+        if task == "forecasting":
+            ends = " and ".join(f"{share:.0%}" for share in shares)
+            banded = f", with intervals that hold {ends} of new values" if ends else ""
+            caption = f"The forecast that follows the data{banded}. {shown}".rstrip()
+        parts = [embed_figure(figure, caption, name="forecast", kind="large")]
         parts += [paragraph(note, note=True) for note in answer.notes]
         trained_on = read_json(run.folder / "environment.json").get("fingerprint")
         times = (
@@ -123,14 +129,13 @@ def _results(run: Run) -> dict[str, list[str]]:
     if "test" not in metrics:
         return {"Results": [paragraph("There were no test cases.")]}
     report = metrics["report"]
-    count = f"{metrics['evaluated_windows']:,} test windows, rows or cases."
+    what = "cases" if task == "classification" else "windows"
+    count = f"{metrics['evaluated_windows']:,} test {what}."
     if share := report.get("unmeasured"):
         count += f" {share:.1%} of the test targets were not measured and do not count."
     parts = [paragraph(count, note=True), _table(*get_task(task).tabulate(metrics))]
-    beside = metrics.get("baselines", {}).get("rows", {})
-    if len(beside) > 1:
-        names = list(beside["model"])
-        cells = [(name, *(row.get(each) for each in names)) for name, row in beside.items()]
+    names, cells = tabulate(task, metrics.get("baselines", {}))
+    if len(cells) > 1:
         parts.append(paragraph("Beside what needs no network, on the same test data:"))
         parts.append(_table(("", *names), cells))
     if "confusion" in report:

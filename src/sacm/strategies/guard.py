@@ -65,7 +65,7 @@ class GuardStrategy(Strategy):
         repaired, share = repair_for_training(data, guard)
         acts = windows and self.repair != "none"
         module = scaled_module(guard, repaired, window) if acts else None
-        note = (f"{share:.2%} of the training values are broken and were repaired.",)
+        note = (f"The guard repaired {share:.2%} of the training values.",)
         filled, _, notes, *_ = super().prepare(repaired, window=window)
         fitted = FittedGuard(**vars(self), source=guard, module=module)
         return Prepared(filled, fitted, (*(note if share else ()), *notes))

@@ -224,7 +224,7 @@ class Task(ABC, Generic[DataKind]):
         known = [METRICS.get(name) for name in metrics["test"] if name in METRICS]
         labels = {each.name: each.label for each in known}
         labels |= {each.random: f"{each.label}, random scores" for each in known if each.random}
-        rows = metrics["test"].items()
+        rows = [item for item in metrics["test"].items() if not item[0].endswith("_random_std")]
         return ("measure", "value"), [(labels.get(k, k.replace("_", " ")), v) for k, v in rows]
 
 

@@ -7,7 +7,7 @@ keep it apart from the row of the run, which reports and comparisons are made fr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from sacm.data.datasets import ClassificationData, ForecastingData
 from sacm.data.scaling import ChannelScaler, fill_data
 from sacm.data.windows import first_rows, order_in_time
 from sacm.metrics.anomaly import AnomalyReport
+from sacm.metrics.catalogue import METRICS
 from sacm.metrics.classification import ClassificationReport, measure_classes
 from sacm.metrics.forecasting import (
     ForecastAccumulator,
@@ -29,6 +30,7 @@ from sacm.metrics.forecasting import (
 from sacm.quality.label_model import CaseKernel, Ridge
 
 _RIDGE_CASES, _RIDGE_FEATURES = 2_000, 2_520
+_RELATIVE = {"mase": "MASE", "smape": "sMAPE", "wape": "WAPE"}
 _MOST_RIDGE_VALUES = 40_000_000  # numbers in all cases up to which the ridge takes seconds
 
 
@@ -77,18 +79,23 @@ def forecast_baselines(
         reports["seasonal naive"] = repeat(season)
     best = min(reports, key=lambda name: reports[name].scaled.mae)
     error, least = model.scaled.mae, reports[best].scaled.mae
-    sentences = []
+    unit, sentences = ", z-scored", []
+    alone = data.channels == 1 and not scaler.series  # else units would be mixed
     if error >= least:
         what = "value" if best == "naive" else f"season of {season} steps"
+        if alone and model.raw is not None and (other := reports[best].raw) is not None:
+            error, least, unit = model.raw.mae, other.mae, ""
         sentences.append(
             f"this model loses to repeating the last {what} ({best}): MAE {error:.4g} against "
-            f"{least:.4g}, z-scored. What may help: more time (--time 10m), more input "
+            f"{least:.4g}{unit}. What may help: longer training (--epochs, --time), more input "
             "(--input-len), more rows; or use that baseline."
         )
     rows = {
         name: {"mae": report.scaled.mae, "mse": report.scaled.mse, **report.relative}
         for name, report in {"model": model, **reports}.items()
     }
+    for name, report in {"model": model, **reports}.items() if alone else ():
+        rows[name]["mae_raw"] = None if report.raw is None else report.raw.mae
     return model, {"rows": rows, "sentences": sentences, "season": season}
 
 
@@ -172,3 +179,23 @@ def ridge_baseline(
     _, weights = Ridge(kernel.own_basis).fit(np.eye(len(classes))[codes])
     labels: np.ndarray = classes[(kernel.basis(X_test) @ weights).argmax(axis=1)]
     return labels
+
+
+def tabulate(
+    task: str, baselines: Mapping[str, Any]
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """A record of this file for people: names of measures, and rows that begin with a name.
+
+    Of forecasts the relative errors come first, which need no unit; of a single channel the error
+    in its own.
+    """
+    rows = baselines.get("rows", {})
+    names = list(rows.get("model", ()))
+    labels = {name: metric.label for name, metric in METRICS.items()} | _RELATIVE
+    if task == "forecasting" and "mae_raw" in names:
+        names, labels["mae_raw"] = ["mae_raw", *_RELATIVE], "MAE"
+    elif task == "forecasting":
+        names = [*_RELATIVE, "mae", "mse"]
+        labels |= {name: f"{labels[name]}, z-scored" for name in ("mae", "mse")}
+    cells = [(name, *(row.get(each) for each in names)) for name, row in rows.items()]
+    return tuple(labels.get(name, name) for name in names), cells
