@@ -83,7 +83,9 @@ class Registry(Generic[T]):
         """
 
         def add(value: Registered) -> Registered:
-            source = _reference(value if origin is None else origin)
+            source: Any = value if origin is None else origin
+            if hasattr(source, "__qualname__"):  # a class or a function, which may be reloaded
+                source = f"{source.__module__}:{source.__qualname__}"
             for each in (name, *aliases):
                 if not self.simplify(each):
                     raise ArgumentError(f"a {self.kind} needs a name, got {each!r}.")
@@ -180,12 +182,6 @@ def temporary_entries() -> Iterator[None]:
     finally:
         for registry, entries in before:
             registry._entries = entries
-
-
-def _reference(thing: Any) -> Any:
-    """Return `"module:attribute"` of a class or a function; else the thing itself."""
-    name = getattr(thing, "__qualname__", None)
-    return thing if name is None else f"{thing.__module__}:{name}"
 
 
 def letters_and_digits(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,6 +38,7 @@ LEGEND = (
     "seeds of one cell, Wilcoxon's signed-rank test over the pairs of several, Holm-corrected over "
     "the rows of a metric and size. Networks of different sizes are never averaged."
 )
+_SIGNS = str.maketrans({"−": "$-$", "–": "--", "±": r"$\pm$", "…": r"\ldots{}", "σ": r"$\sigma$"})
 # Adds columns to the row of a table, from the keys, metric and strategy of the row.
 Beside = Callable[[dict[str, Any], str, str], dict[str, Any]]
 
@@ -86,7 +88,7 @@ class Report:
 
     def _latex(self) -> str:
         lines = [f"% {text}" for text in (self.title, *self.sentences, *self.notes)]
-        return "\n\n".join(["\n".join(lines), *(table.latex() for table in self.tables)]) + "\n"
+        return "\n\n".join(["\n".join(lines), *map(latex, self.tables)]) + "\n"
 
     def _csv(self) -> str:
         return self.rows
@@ -363,3 +365,12 @@ def experiment_report(
         rows=results_csv(rows),
         notes=(*experiment.notes, *mixed_code(rows), LEGEND),
     )
+
+
+def latex(table: Table) -> str:
+    """A `table` environment that needs the package booktabs."""
+    columns = "l" * table.words + "r" * (len(table.headings) - table.words)
+    frame = pd.DataFrame(table.cells, columns=list(table.headings))
+    caption = re.sub(r"([&%$#_{}])", r"\\\1", table.caption) or None
+    options: Any = {"caption": caption, "column_format": columns, "position": "tbp"}
+    return frame.to_latex(index=False, escape=True, **options).rstrip().translate(_SIGNS)

@@ -41,27 +41,6 @@ def test_markdown_is_a_pipe_table() -> None:
     assert Table(("a",), (("x\r\ny",),)).markdown().splitlines()[-1] == "| x y |"
 
 
-def test_latex_is_a_table_environment() -> None:
-    assert TABLE.latex().splitlines() == [
-        r"\begin{table}[tbp]",
-        r"\caption{Errors \& more}",
-        r"\begin{tabular}{lllrr}",
-        r"\toprule",
-        r"data & network|x & strategy & n & error \\",
-        r"\midrule",
-        r"ETTh1 & PatchTST & raw & 5 & 0.4123 \\",
-        r"ETTh1 & PatchTST & guard[x] & 5 & -- \\",
-        r"<Weather> & PatchTST & raw & 3 & -- \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
-    text = Table(("a_b",), (("−1 ± 2 …",), ("5 %",))).latex()
-    assert r"$-$1 $\pm$ 2 \ldots{}" in text
-    assert r"a\_b" in text
-    assert r"5 \%" in text
-
-
 def test_html_escapes_and_scrolls() -> None:
     html = TABLE.html(kind="settings")
     page = Page(html)

@@ -83,9 +83,7 @@ def evaluate(
     source: Any = finished.load_data() if data is None else data
     result = predictor.evaluate(source)
     facts: dict[str, Any] = {"run": str(finished.folder), "data": data}
-    metrics: dict[str, Any] = {"test": result.row, "report": result.report}
-    metrics |= dict.fromkeys(("evaluated_windows", "test_windows"), result.evaluated)
-    metrics["baselines"] = result.baselines
+    metrics = {**result.record(), "test_windows": result.evaluated}
     if data is None:
         trained_on = read_json(finished.folder / "environment.json").get("fingerprint")
         stored = finished.metrics.get("test", {})

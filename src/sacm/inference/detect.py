@@ -17,7 +17,7 @@ from sacm.inference.predictor import Answer, Array, Predictor, warn
 from sacm.metrics.anomaly import quantile_threshold
 from sacm.settings import ReadOptions
 from sacm.tasks import Result, get_task
-from sacm.tasks.anomaly import flag, judge_scores, step_scores
+from sacm.tasks.anomaly import judge_scores, step_scores
 from sacm.tasks.base import check_trained_columns
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def tabulate(predictor: Predictor, data: Any) -> Answer:
             index = _in_order(rows, rows.times)
             times[rows.form.time or "time"] = rows.form.write_times(index)
     numbers = {"row": range(1, len(scores) + 1), **times, "score": scores, "threshold": threshold}
-    frame = pd.DataFrame({**numbers, "alarm": flag(scores, threshold)})
+    frame = pd.DataFrame({**numbers, "alarm": (scores >= threshold).astype(np.int64)})
     index = np.arange(1, len(values) + 1) if index is None else index
     shown = pd.DataFrame(values, index=index, columns=list(columns) or None)
     return Answer(frame, notes, understood, values=shown)

@@ -69,12 +69,19 @@ def run_page(run: Run) -> str:
     lead += [sentence[:1].upper() + sentence[1:] for sentence in sentences]
     rows = [tuple(row.values()) for row in run.metrics.get("race", {}).get("table", ())]
     headings = ("candidate", "validation MAE, z-scored", "weight", "steps", "seconds")
+    environment = read_json(run.folder / "environment.json")
     sections = {
         **_prediction(run),
         **_results(run),
         "Candidates": [_table(headings, rows, kind="sortable")] if rows else [],
         "What was found and repaired": _repairs(run),
-        "Details": _details(run),
+        "Details": [
+            paragraph(
+                f"{run.metrics['parameters']:,} parameters; epoch {run.metrics['best_epoch']} of "
+                f"{run.metrics['epochs']} was chosen."
+            ),
+            *details(settings=settings.model_dump(), environment=environment),
+        ],
     }
     return page(run.folder.name, lead, sections)
 
@@ -172,14 +179,6 @@ def _repairs(run: Run) -> list[str]:
     ]
     headings = ("channel", *next(iter(broken.values())))
     return [*parts, paragraph(verdict), _table(headings, rows, kind="sortable")]
-
-
-def _details(run: Run) -> list[str]:
-    """How the run was made, folded away."""
-    chosen = "{parameters:,} parameters; epoch {best_epoch} of {epochs} was chosen.".format
-    environment = read_json(run.folder / "environment.json")
-    folded = details(settings=run.settings.model_dump(), environment=environment)
-    return [paragraph(chosen(**run.metrics)), *folded]
 
 
 def _table(headings: Iterable[str], rows: Iterable[Iterable[Any]], kind: str = "") -> str:

@@ -214,7 +214,9 @@ class ForecastAccumulator:
         *_, horizon, channels = totals.shape
         scaled, raw, relative = ErrorTable.of(totals[:, :3].sum(dim=0)), None, {}
         if self._scales is not None:
-            raw = ErrorTable.of(self._raw_totals(totals).sum(dim=0))
+            units = self._scales[2]
+            powers = torch.stack([torch.ones_like(units), units, units.square()], dim=1)
+            raw = ErrorTable.of((totals[:, :3] * powers[:, :, None]).sum(dim=0))
             count, _, _, error, symmetric, level = totals.sum(dim=2).transpose(0, 1)  # [S, C] each
             relative = {
                 "mase": _mean_ratio(error, count * self._scales[3]),
@@ -222,13 +224,6 @@ class ForecastAccumulator:
                 "wape": _mean_ratio(error, level),
             }
         return ForecastReport(self.windows, horizon, channels, scaled, raw, relative)
-
-    def _raw_totals(self, totals: Tensor) -> Tensor:
-        """Counts, absolute and squared errors in raw units, [S, 3, H, C]."""
-        assert self._scales is not None
-        units = self._scales[2]
-        powers = torch.stack([torch.ones_like(units), units, units.square()], dim=1)
-        return totals[:, :3] * powers[:, :, None]
 
     def _check_finite(self, values: Tensor, what: str, error: type[SACMError]) -> None:
         bad = (~torch.isfinite(values)).nonzero()

@@ -1,4 +1,4 @@
-"""One table for the terminal, Markdown, LaTeX, HTML and JSON.
+"""One table for the terminal, Markdown, HTML and JSON.
 
 A table holds values. Printed formats show numbers in a few digits, JSON as they are.
 """
@@ -6,7 +6,6 @@ A table holds values. Printed formats show numbers in a few digits, JSON as they
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNDEFINED = "–"
-_SIGNS = str.maketrans({"−": "$-$", "–": "--", "±": r"$\pm$", "…": r"\ldots{}", "σ": r"$\sigma$"})
 
 
 @dataclass(frozen=True)
@@ -72,16 +70,6 @@ class Table:
             width = max(map(len, column))
             columns.append([c.ljust(width) if at < self.words else c.rjust(width) for c in column])
         return "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
-
-    def latex(self) -> str:
-        """A `table` environment that needs the package booktabs."""
-        import pandas as pd
-
-        columns = "l" * self.words + "r" * (len(self.headings) - self.words)
-        frame = pd.DataFrame(self.cells, columns=list(self.headings))
-        caption = re.sub(r"([&%$#_{}])", r"\\\1", self.caption) or None
-        options: Any = {"caption": caption, "column_format": columns, "position": "tbp"}
-        return frame.to_latex(index=False, escape=True, **options).rstrip().translate(_SIGNS)
 
     def html(self, *, kind: str = "") -> str:
         """A `<table>` that scrolls sideways where the page is narrow; `kind` is a CSS class."""

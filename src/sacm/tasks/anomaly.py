@@ -163,8 +163,3 @@ def step_scores(
             f"{windows.length} rows that begin with it."
         )
     return result
-
-
-def flag(scores: np.ndarray | Tensor, threshold: float) -> np.ndarray:
-    """0/1 alarms: `score >= threshold`."""
-    return (np.asarray(torch.as_tensor(scores)) >= threshold).astype(np.int64)

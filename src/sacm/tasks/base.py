@@ -47,6 +47,11 @@ class Result:
     evaluated: int
     baselines: dict[str, Any] = field(default_factory=dict)
 
+    def record(self) -> dict[str, Any]:
+        """What `metrics.json` holds of it."""
+        record = {"test": self.row, "report": self.report, "baselines": self.baselines}
+        return {**record, "evaluated_windows": self.evaluated}
+
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class NetworkShape:

@@ -50,11 +50,6 @@ def seed_epoch(seed: int, epoch: int = 0) -> None:
     random.seed(int(words[2]))
 
 
-def derive_seed(seed: int, member: int) -> int:
-    """The seed of a further network that a run trains, different for every run and network."""
-    return int(np.random.SeedSequence([seed, member]).generate_state(1)[0])
-
-
 def environment() -> dict[str, Any]:
     """Versions, machine and the commit (with * where files were changed), for a run's record."""
     record: dict[str, Any] = {"python": platform.python_version(), "platform": platform.platform()}

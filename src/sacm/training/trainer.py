@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from lightning.fabric import Fabric
 from torch import Tensor
@@ -35,7 +36,7 @@ from sacm.strategies.race import RECORD, Race, RaceResult, decide
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, Trained, to_device
-from sacm.training.hardware import Hardware, derive_seed, environment, make_fabric, seed_epoch
+from sacm.training.hardware import Hardware, environment, make_fabric, seed_epoch
 from sacm.training.preparation import cut_windows, prepare_data
 from sacm.training.progress import TrainingProgress, check_losses, say, summarise_epoch
 from sacm.training.run import (
@@ -247,7 +248,8 @@ class Training:
 
     def _member_batches(self, member: int, epoch: int) -> Iterator[Any]:
         """The batches of an epoch for a further network, in an order of its own."""
-        batches = self._training_batches(derive_seed(self.settings.seed, member))
+        seeds = np.random.SeedSequence([self.settings.seed, member])
+        batches = self._training_batches(int(seeds.generate_state(1)[0]))
         for number in range(self.passes):
             batches.set_epoch((epoch - 1) * self.passes + number)
             yield from (to_device(batch, self.fabric.device) for batch in batches)
@@ -409,13 +411,7 @@ class Training:
                 progress.best = self.race.error
         if len(windows.test):
             result = self.task.evaluate(self.trained, windows, self.data)
-            record |= {
-                "test": result.row,
-                "report": result.report,
-                "evaluated_windows": result.evaluated,
-                "test_windows": len(windows.test),
-                "baselines": result.baselines,
-            }
+            record |= {**result.record(), "test_windows": len(windows.test)}
         if calibration := self.task.calibrate(self.trained, windows, self.data):
             write_weights(folder / CALIBRATION_FILE, calibration.tensors, metadata=calibration.text)
         self.strategy.save(folder)
