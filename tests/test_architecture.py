@@ -38,7 +38,7 @@ experiments: data errors files metrics reports settings strategies
 estimators: data errors files inference metrics settings tasks training types
 integrations: core errors inject quality
 testing: backbones core data inject strategies tasks types
-cli: __init__ backbones data errors experiments files inference metrics quality registry reports
+cli: __init__ backbones data errors experiments files inference quality registry reports
     settings strategies tasks training types
 """
 ALLOWED: dict[str, set[str]] = {

@@ -159,11 +159,8 @@ def compare(
             raise ArgumentError(f"{name} is named twice.")
     if len(names) < 2 or not seeds:
         raise ArgumentError("a comparison needs at least two strategies and at least one seed.")
-    asked = base.model_dump()
-    wanted = [
-        make_settings(**{**asked, "strategy": name, "seed": seed})
-        for seed, name in product(seeds, names)
-    ]
+    changes = [{"strategy": name, "seed": seed} for seed, name in product(seeds, names)]
+    wanted = [make_settings(**base.model_dump() | change) for change in changes]
     if data is None:
         data = resolve(base.data, task=base.task, reading=base.reading())
     runs = []

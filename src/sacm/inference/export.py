@@ -114,16 +114,13 @@ def export(predictor: Predictor, path: Path, to: str) -> Path:
 
 def answer_of(path: Path, to: str, inputs: dict[str, Tensor]) -> Array:
     """Answers of the exported file to `inputs`."""
-    answer: Array
     if to == "torch":
         with torch.inference_mode():
-            answer = torch.export.load(path).module()(*inputs.values()).numpy()
-        return answer
+            return np.asarray(torch.export.load(path).module()(*inputs.values()))
     from onnxruntime import InferenceSession
 
     session = InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    answer = session.run(None, {name: x.numpy() for name, x in inputs.items()})[0]
-    return answer
+    return np.asarray(session.run(None, {name: x.numpy() for name, x in inputs.items()})[0])
 
 
 def _write(module: RawUnits, inputs: dict[str, Tensor], path: Path, to: str) -> None:

@@ -105,32 +105,26 @@ def alarm_baselines(report: AnomalyReport) -> dict[str, Any]:
     A random score has AUC-PR of the anomaly rate and AUC-ROC of 0.5 in expectation; its F1 is that
     of as many alarms as the model raised.
     """
-    rate = report.anomalous_points / report.points
-    share = report.alarms / report.points
+    rate, share = (count / report.points for count in (report.anomalous_points, report.alarms))
     names = ("precision", "recall", "f1", "f1_pa", "auc_pr", "auc_roc")
     model = {name: report.measures[name] for name in names}
     if not 0 < rate < 1:
         return {"rows": {"model": model}, "sentences": []}
     always, random = (2 * rate * alarms / (rate + alarms) for alarms in (1, share))
     precision, adjusted = rate if share else None, report.measures["f1_pa_random"]
-    rows: dict[str, Row] = {
-        "model": model,
-        "always alarm": dict(zip(names, (rate, 1.0, always, always, rate, 0.5), strict=True)),
-        "random alarms": dict(
-            zip(names, (precision, share, random, adjusted, rate, 0.5), strict=True)
-        ),
-    }
-    sentences = []
-    for what, other, name, label in (
-        ("an alarm on every row", "always alarm", "f1", "F1"),
-        ("random alarms", "random alarms", "f1", "F1"),
-        ("random scores", "random alarms", "auc_roc", "AUC-ROC"),
-    ):
-        value, reached = model[name], rows[other][name]
-        if value is not None and reached is not None and value <= reached:
-            sentences.append(
-                f"this detector does not beat {what}: {label} {value:.4g} against {reached:.4g}."
-            )
+    every = dict(zip(names, (rate, 1.0, always, always, rate, 0.5), strict=True))
+    some = dict(zip(names, (precision, share, random, adjusted, rate, 0.5), strict=True))
+    sentences = [
+        f"this detector does not beat {what}: {METRICS.get(name).label} {value:.4g} against "
+        f"{reached:.4g}."
+        for what, name, reached in (
+            ("an alarm on every row", "f1", always),
+            ("random alarms", "f1", random),
+            ("random scores", "auc_roc", 0.5),
+        )
+        if (value := model[name]) is not None and value <= reached
+    ]
+    rows = {"model": model, "always alarm": every, "random alarms": some}
     return {"rows": rows, "sentences": sentences}
 
 
