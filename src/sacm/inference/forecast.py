@@ -94,12 +94,13 @@ class Forecast(NamedTuple):
     def _bound_columns(self) -> dict[str, Array]:
         """The further columns of a frame by name."""
         channels = {"y", *self.form.channels, *self.data.columns}
-        columns: dict[str, Array] = {}
-        for suffix, values in self.bounds.items():
-            frame = self.give(values, plain=True)
-            names = [name for name in frame if name in channels]
-            columns |= {f"{name}_{suffix}": frame[name].to_numpy() for name in names}
-        return columns
+        frames = {suffix: self.give(values, plain=True) for suffix, values in self.bounds.items()}
+        return {
+            f"{name}_{suffix}": frame[name].to_numpy()
+            for suffix, frame in frames.items()
+            for name in frame
+            if name in channels
+        }
 
 
 def predict(predictor: Predictor, data: Any, **options: Any) -> Any:

@@ -54,15 +54,11 @@ def folded(title: str, *parts: str) -> str:
     return f"<details><summary>{escape(title)}</summary>{''.join(parts)}</details>"
 
 
-def details(**records: Mapping[str, Any]) -> list[str]:
+def details(**records: dict[str, Any]) -> list[str]:
     """Records, such as settings, as tables that are folded away; empty values are left out."""
-    filled = {
-        name: {k: v for k, v in record.items() if v not in (None, {})}
-        for name, record in records.items()
-    }
     return [
         folded(name.capitalize(), record_table(name, record).html(kind="settings"))
-        for name, record in filled.items()
+        for name, record in records.items()
     ]
 
 
