@@ -23,32 +23,32 @@ import sacm
 Array = np.ndarray
 ROWS = 20_000
 GAPS = (-9999, -(2**31))  # loggers', and R's for integers
-SONDE = ["temp", "cond"]
 # One file of rules for each network, from data sheets and manuals: what its sensors can measure,
-# how fast water can change, how long a sensor of that resolution may show one number. A sonde
-# compensates its other sensors for temperature, and shows no conductivity out of the water.
+# how fast water can change, how long a sensor of that resolution may show one number, and which
+# readings a sonde computes from, or compensates for, temperature and conductivity.
 RULES: dict[str, dict[str, dict[str, Any]]] = {
     "logan": {  # a sonde, a DTS-12 for turbidity, a CS450 for the stage in cm
         "all": {"codes": [-9999]},
-        "temp": {"range": [-2, 40], "max_change": "8/h", "needs": SONDE},
-        "cond": {"range": [10, 7000], "longest_rest": "12 h", "needs": SONDE},
-        "ph": {"range": [2, 12], "max_change": "2/h", "longest_rest": "24 h", "needs": SONDE},
-        "do": {"range": [0.05, 50], "longest_rest": "12 h", "needs": SONDE},
+        "temp": {"range": [-2, 40], "max_change": "8/h"},
+        "cond": {"range": [10, 7000], "longest_rest": "12 h", "needs": ["temp"]},
+        "ph": {"range": [2, 12], "max_change": "2/h", "longest_rest": "24 h", "needs": ["temp"]},
+        "do": {"range": [0.05, 50], "longest_rest": "12 h", "needs": ["temp"]},
         "turb": {"range": [0, 1600], "longest_rest": "12 h"},
         "stage": {"max_change": "50/h", "longest_rest": "48 h"},
     },
     "noaa": {  # tide and surge within 4 m of the mean level, in the datum of the gauge
         "water_level": {"range": [3.6, 11.6], "longest_rest": "6 h"},
     },
-    "swmp": {  # all sensors on one sonde
-        "all": {"codes": [GAPS[1]], "needs": ["temp", "spcond"]},
+    "swmp": {
+        "all": {"codes": [GAPS[1]]},
         "temp": {"range": [-2, 40], "max_change": "8/h"},
-        "spcond": {"range": [0.05, 100], "longest_rest": "12 h"},
-        "ph": {"range": [2, 12], "max_change": "2/h", "longest_rest": "24 h"},
-        "do*": {"range": [0.05, 500], "longest_rest": "12 h"},
-        "turb": {"range": [0, 1000], "longest_rest": "12 h", "needs": ["spcond"]},
-        "depth": {"range": [0, 10], "longest_rest": "12 h"},
-        "sal": {"range": [0, 70], "longest_rest": "24 h"},
+        "spcond": {"range": [0.05, 100], "longest_rest": "12 h", "needs": ["temp"]},
+        "sal": {"range": [0, 70], "longest_rest": "24 h", "needs": ["temp", "spcond"]},
+        "do_pct": {"range": [0.05, 500], "longest_rest": "12 h", "needs": ["temp"]},
+        "do_mgl": {"range": [0.05, 50], "longest_rest": "12 h", "needs": ["do_pct", "sal"]},
+        "depth": {"range": [0, 10], "longest_rest": "12 h", "needs": ["sal"]},
+        "ph": {"range": [2, 12], "max_change": "2/h", "longest_rest": "24 h", "needs": ["temp"]},
+        "turb": {"range": [0, 1000], "longest_rest": "12 h"},
     },
 }
 

@@ -82,10 +82,25 @@ def test_a_channel_fails_with_those_that_it_needs() -> None:
     table.iloc[400, 0] = np.nan
     rules = {"temp_in": {"range": [-5, 5]}, "all": {"needs": ["temp_in"]}}
     quality = sacm.inspect(table, rules=rules)
-    for channel in ("temp_out", "flow"):
-        assert rule_rows(quality, channel, "needs") == [300, 301, 302]
+    for channel in (1, 2):
+        assert rule_rows(quality, quality.recording.columns[channel], "needs") == [300, 301, 302]
+    assert not quality.grades[400, 1:].any()  # a gap says nothing about other channels
     assert rule_rows(quality, "temp_in", "range") == [300, 301, 302]
     assert not rule_rows(quality, "temp_in", "needs")
+    by_others = {"temp_in": rules["temp_in"], "temp_out": {"needs": "temp_in"}}
+    by_others["flow"] = {"needs": ["*_out"]}
+    np.testing.assert_array_equal(sacm.inspect(table, rules=by_others).flags, quality.flags)
+    rules["flow"] = {"leave_alone": True}
+    assert not sacm.inspect(table, rules=rules).flags[:, 2].any()
+
+
+def test_what_breaks_a_limit_counts_as_a_large_residual() -> None:
+    table = frame()
+    noise = np.random.default_rng(0).normal(0, 3, 60)
+    table.iloc[300:360, 0] += noise
+    free = sacm.inspect(table).flags[300:360, 0] > 0
+    ruled = sacm.inspect(table, rules={"temp_in": {"range": [-2.5, 2.5]}}).flags[300:360, 0] > 0
+    assert ruled.sum() >= free.sum() > 50
 
 
 def test_codes_that_are_written_are_the_only_ones() -> None:

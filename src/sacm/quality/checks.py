@@ -25,6 +25,7 @@ from sacm.quality.config import (
 )
 from sacm.quality.predictor import Array, Rows, find_segments, running_median
 from sacm.quality.repair import RepairModel
+from sacm.quality.rules import MAX_CHANGE, RANGE
 
 LONGEST_COUNTED = 999  # rows; longer runs are counted as this long
 TRIED = 8  # steps that may end a shift
@@ -60,7 +61,7 @@ def judge(
 ) -> tuple[Levels, Array, Array]:
     """Levels, flags and grades of rows `[T, C]`; a segment by itself, or levels from all of them.
 
-    `broken` `[T, C]` says what is known to be broken; nothing is learnt from it.
+    `broken` `[T, C]` says which values break which rule; nothing is learnt from them.
     """
     if levels is None:
         levels = Levels(values.shape[1])
@@ -87,6 +88,8 @@ class _Checks:
     def run(self) -> tuple[Array, Array]:
         """The five checks in order; each leaves out what those before it flagged."""
         self.values = np.asarray(self.values, np.float64)
+        self.beyond = np.isin(self.excluded, (RANGE, MAX_CHANGE)) & np.isfinite(self.values)
+        self.excluded = self.excluded > 0
         self.flags, self.grades = np.zeros((2, *self.values.shape), np.uint8)
         for channel in range(self.values.shape[1]):
             self.check_values(channel)
@@ -210,10 +213,9 @@ class _Checks:
             narrow, wide = sorted((middle - low, high - middle))
             bend = narrow if 0 < config.skewed * narrow < wide else 0.0
             moved = np.arcsinh((column - middle) / bend) if bend else column - middle
-            left, right = np.quantile(moved, predictor.QUANTILES)
-            scale = (right - left) / predictor.QUANTILE_WIDTH or np.std(moved)
             levels.centre[channel], levels.bend[channel] = middle, bend
-            levels.scale[channel], levels.judged[channel] = scale or 1.0, scale > 0
+            levels.scale[channel] = predictor.robust_scale(moved[:, None])[0]
+            levels.judged[channel] = True
         part = self.rows.longest
         scaled = predictor.interpolate(self.in_deviations()[part], self.known[part])
         levels.season = predictor.find_season(scaled)[0]
@@ -345,6 +347,8 @@ class _Checks:
         normal tail at `false_rate`. The rise that related channels show at the same time is off.
         """
         config, levels, shape = self.config, self.levels, residual.shape
+        known = known & ~self.beyond
+        residual = np.where(self.beyond, residual.max(0), residual)
         season = max(levels.season, 1)
         phase = self.rows.number % season
         hot, level, shared = np.full(shape, -np.inf), np.zeros(shape), np.ones(shape)
@@ -378,7 +382,7 @@ class _Checks:
                 part = grades[at[first] : at[last] + 1, channel]
                 part[:] = np.maximum(part, grade)
         grades[(grades == FAIL) & ((shared >= config.together) | levels.resting)] = SUSPECT
-        return np.where(known, 0, grades)
+        return np.where(known | self.beyond, 0, grades)
 
     def burst_levels(self, log: Array, at: Array, season: int) -> Array:
         """Expected value, deviation and smallest cut of a logarithm, by phase `[3, season]`."""

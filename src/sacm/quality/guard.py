@@ -21,6 +21,7 @@ from sacm.quality.repair import RepairModel
 from sacm.quality.result import Quality
 from sacm.quality.rules import (
     MAINTENANCE,
+    NEEDS,
     RULE_KINDS,
     RULES,
     Rules,
@@ -132,7 +133,7 @@ class Guard:
         at, rows = recording.training_part()
         values = np.asarray(recording.values[at], np.float64)
         ruled, kept = (array[at] for array in self._apply_rules(recording, recording.values))
-        self.levels_, flags, grades = checks.judge(values, rows, self.config_, ruled > 0)
+        self.levels_, flags, grades = checks.judge(values, rows, self.config_, ruled)
         flags, grades, ruled = self._combine(flags, grades, ruled, kept, values)
         fail = grades == FAIL
         self.repair_ = RepairModel.learn(values, fail, rows)
@@ -151,6 +152,7 @@ class Guard:
         """Obey rules; which kinds are looked for in each channel, `[kinds, C]`."""
         self.rules_ = rules
         self.channel_rules_ = rules.of_channels(self.columns_, self.step_)
+        self._needs = needed_channels(self.channel_rules_)
         self._wanted = np.ones((len(KINDS), len(self.columns_)), bool)
         for channel, own in enumerate(self.channel_rules_):
             wanted = [kind in own.kinds and not own.leave_alone for kind in KINDS]
@@ -188,11 +190,23 @@ class Guard:
         free = ~np.take_along_axis(self._wanted, flags.astype(int), 0) | kept
         ruled = np.where(kept | ((flags == Kind.MISSING) & (ruled != MAINTENANCE)), 0, ruled)
         flags = np.where(ruled > 0, np.array(RULE_KINDS)[ruled], np.where(free, 0, flags))
-        grades = np.where(ruled > 0, FAIL, np.where(free, 0, grades))
+        grades = np.where((ruled > 0) & (ruled != NEEDS), FAIL, np.where(free, 0, grades))
         # A broken value that loggers write for a gap is a code, also if training rows had none.
         coded = (grades == FAIL) & (ruled == 0) & np.isin(values, GAP_CODES)
         flags = np.where(coded, Kind.CODE, flags)
+        worst = self._worst_needed(flags, grades)
+        lacking = (worst > grades) & ~kept
+        flags, ruled = np.where(lacking, Kind.RULE, flags), np.where(lacking, NEEDS, ruled)
+        grades = np.where(lacking, worst, grades)
         return flags.astype(np.uint8), grades.astype(np.uint8), ruled.astype(np.uint8)
+
+    def _worst_needed(self, flags: Array, grades: Array) -> Array:
+        """The worst grade `[T, C]` of the channels that each one needs; a gap says nothing."""
+        worst = np.zeros_like(grades)
+        graded = np.where(np.isin(flags, (Kind.MISSING, Kind.CODE)), 0, grades)
+        for channel in np.flatnonzero(self._needs.any(1)):
+            worst[:, channel] = graded[:, self._needs[channel]].max(1)
+        return worst
 
     def inspect(self, data: Any) -> Quality:
         """Judge rows by what was learnt, each by the rows around it; no split by another."""
@@ -200,7 +214,7 @@ class Guard:
         order = given.order(self.columns_, None)
         values = given.values[:, order]
         ruled, kept = self._apply_rules(given, values)
-        learnt = self.config_, ruled > 0, self.levels_
+        learnt = self.config_, ruled, self.levels_
         _, flags, grades = checks.judge(values, given.parts(), *learnt)
         found = self._combine(flags, grades, ruled, kept, values)
         return self._repair_table(given, order, *found)
@@ -418,7 +432,7 @@ class GuardStream:
             "range": ruled & ((values < low) | (values > high)),
             "codes": (flags == Kind.CODE) & coded,
             "longest_rest": (flags == Kind.STUCK) & [own.longest_rest is not None for own in rules],
-            "needs": ruled & (ruled @ needed_channels(rules).T),
+            "needs": ruled & (guard._worst_needed(flags, grades) >= grades),
             "max_change": ruled,
         }
         ruled = np.select(list(broken.values()), [RULES.index(name) for name in broken], 0)

@@ -311,16 +311,19 @@ def apply_rules(
                     ruled[row] = MAX_CHANGE
                 else:
                     last = row
-    lacking = np.isin(broken, (RANGE, MAX_CHANGE)) @ needed_channels(rules).T
-    broken[(broken == 0) & lacking] = NEEDS
     return broken
 
 
 def needed_channels(rules: Sequence[ChannelRules]) -> Array:
-    """Whether a channel needs another one, bool `[C, C]`."""
-    names = [own.name for own in rules]
-    needs = [[any(fnmatchcase(n, p) for p in own.needs) for n in names] for own in rules]
-    return np.array(needs, bool) & ~np.eye(len(names), dtype=bool)
+    """Whether a channel needs another one, directly or through others, bool `[C, C]`."""
+    needs = np.zeros((len(rules), len(rules)), bool)
+    for row, own in zip(needs, rules, strict=True):
+        row[:] = not own.leave_alone and [
+            any(fnmatchcase(other.name, name) for name in own.needs) for other in rules
+        ]
+    while (further := needs @ needs & ~needs).any():
+        needs |= further
+    return needs & ~np.eye(len(rules), dtype=bool)
 
 
 def learnt_rules(guard: Guard, quality: Quality) -> str:

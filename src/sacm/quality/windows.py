@@ -136,6 +136,8 @@ class WindowGuard(nn.Module):
                 z = torch.where(self._outage(flags == Kind.STUCK), z, self._fill(z, bad))
             if self.basis.shape[1]:
                 z, flags, grades = self._compare(z, flags, grades, repair_all)
+            if self._needing:
+                z, flags, grades = self._compare_needed(z, flags, grades, repair_all)
             if z is scaled:
                 return WindowJudgement(x, flags, grades)
             repaired = (z * self.scale + self.mean).to(x.dtype)
@@ -237,9 +239,6 @@ class WindowGuard(nn.Module):
         # In half precision neighbouring values are equal by rounding: nothing is stuck.
         if tied and dtype in (torch.float32, torch.float64):
             flags = flags.masked_fill(self._stuck(z, flags > 0), Kind.STUCK)
-        if self._needing:
-            lacking = (flags == Kind.RULE).to(self.needs.dtype) @ self.needs.T > 0
-            flags = flags.masked_fill(lacking & (flags == 0), Kind.RULE)
         return flags.masked_fill(self.alone & (flags != Kind.MISSING), 0) if self._left else flags
 
     def _too_fast(self, values: Tensor, gone: Tensor) -> Tensor:
@@ -292,6 +291,18 @@ class WindowGuard(nn.Module):
         repaired = doubt if repair_all else sure
         z = self._fill(z, repaired) if _some(repaired) else z
         return z, flags.masked_fill(doubt, Kind.SPIKE), grades
+
+    def _compare_needed(
+        self, z: Tensor, flags: Tensor, grades: Tensor, repair_all: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """z-scores, flags and grades; a channel is no better than those that it needs."""
+        graded = grades.masked_fill((flags == Kind.MISSING) | (flags == Kind.CODE), 0)
+        found = ((graded >= least).to(z.dtype) @ self.needs.T > 0 for least in (SUSPECT, FAIL))
+        worst = sum(mask.to(grades.dtype) for mask in found)
+        lacking = (worst > grades) & ~self.alone
+        flags, grades = flags.masked_fill(lacking, Kind.RULE), torch.where(lacking, worst, grades)
+        repaired = lacking & (grades >= (SUSPECT if repair_all else FAIL))
+        return self._fill(z, repaired) if _some(repaired) else z, flags, grades
 
     def _few(self, doubted: Tensor, dim: int | tuple[int, int]) -> Tensor:
         """Whether a minority is doubted: what most channels show at once is no fault."""
