@@ -129,6 +129,13 @@ def test_low_precision_windows_are_scored_in_float32(dtype: torch.dtype) -> None
     assert torch.equal(scores, scorer(x.float()).scores)
 
 
+def test_a_missing_value_counts_as_zero() -> None:
+    x = torch.randn(4, 24, 3, generator=torch.Generator().manual_seed(0))
+    x[1, 5:9, 2] = torch.nan
+    scorer = SpectralScorer(3)
+    assert torch.equal(scorer(x).scores, scorer(x.nan_to_num()).scores)
+
+
 def test_a_complex_window_is_refused() -> None:
     with pytest.raises(ArgumentError, match="real numbers"):
         SpectralScorer(2)(torch.zeros(1, 4, 2, dtype=torch.complex64))

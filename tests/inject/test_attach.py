@@ -299,9 +299,22 @@ def test_an_argument_that_reaches_no_dropout_is_named_as_the_cause() -> None:
             return super().forward(x)
 
     example = (torch.randn(6, 4), windows())
-    with pytest.warns(sacm.SACMWarning, match=r"depends on no window.*check input_arg"):
+    with pytest.warns(sacm.SACMWarning, match="depends on no window that input_arg gives"):
         sacm.attach(Two(), example_inputs=example)
     assert sacm.attach(Two(), example_inputs=example, input_arg="x").window.channels == CHANNELS
+
+
+def test_a_model_that_fills_gaps_itself_trains_on_windows_with_gaps() -> None:
+    class Filling(models.MLP):
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x.nan_to_num())
+
+    model, x = Filling(), windows()
+    x[2, 5, 1] = torch.nan
+    modulator = attached(model, x)
+    model(x).sum().backward()
+    assert modulator.rates.isfinite().all()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
 
 
 def test_a_two_dimensional_window_is_one_channel() -> None:

@@ -48,6 +48,7 @@ def test_a_mapper_of_ones_own_gives_the_rates_and_is_trained() -> None:
         (torch.zeros(5), r"one rate per window, \[6\], but gave \[5\]"),
         (0.5, "but gave float"),
         (torch.full((6,), 1.0), r"must lie in \[0, 1\), got 1"),
+        (torch.full((6,), torch.nan), r"must lie in \[0, 1\), got nan"),
         (torch.tensor([0.1, 0.1, -0.25, 0.1, 0.1, 0.1]), r"must lie in \[0, 1\), got -0.25"),
     ],
 )

@@ -68,7 +68,7 @@ def adaptive_dropout(h: Tensor, rates: Tensor) -> Tensor:
             f"{list(rates.shape)}."
         )
     cheap_to_check = rates.device.type == "cpu" and not torch.compiler.is_compiling()
-    if cheap_to_check and bool(((rates < 0) | (rates >= 1)).any()):
+    if cheap_to_check and not bool(((rates >= 0) & (rates < 1)).all()):
         raise ArgumentError("rates of adaptive_dropout must lie in [0, 1).")
     return drop_entries(h, Keep.of(1 - rates).along(0, h.dim()))
 

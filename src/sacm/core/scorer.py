@@ -52,7 +52,8 @@ class ScorerOutput(NamedTuple):
 class SpectralScorer(nn.Module):
     """Score windows `[B, L, C]` by their spectral residual; 2C + 1 learnable scalars.
 
-    Always computes in float32 or better, also under autocast.
+    Always computes in float32 or better, also under autocast. A missing value (NaN) counts as 0:
+    without this one of them would make the rates of its whole batch NaN.
 
     Args:
         channels: Number of channels `C`; None until `set_channels`, with empty parameters.
@@ -119,7 +120,8 @@ class SpectralScorer(nn.Module):
         bound = torch.finfo(dtype).max ** 0.75
         config = self.config
         with without_autocast(x.device.type):
-            series = x.to(dtype).transpose(1, 2).contiguous().clamp(-bound, bound)  # [B, C, L]
+            series = x.to(dtype).transpose(1, 2).contiguous()  # [B, C, L]
+            series = series.clamp(-bound, bound).nan_to_num(nan=0.0)
             residual = detrend(series, config.detrend)
             spectrum = torch.fft.rfft(residual)  # Z [B, C, K]
             if config.detrend == "ols":

@@ -165,7 +165,7 @@ class CapacityModulator(nn.Module):
         _check_shape("the mapper must give one rate", rates, scores.shape)
         # Only on the CPU: on other devices this would synchronise in every step.
         if rates.device.type == "cpu" and not torch.compiler.is_compiling():
-            outside = rates[(rates < 0) | (rates >= 1)]
+            outside = rates[~((rates >= 0) & (rates < 1))]
             if len(outside):
                 raise ArgumentError(f"rates of the mapper must lie in [0, 1), got {outside[0]:g}.")
         return rates
@@ -231,12 +231,12 @@ class CapacityModulator(nn.Module):
             self.requires_grad_(False)  # nothing gives the scalars a gradient
             why = ", neither modules nor functional: add sites with insert_after=[…]"
             if self.sites:
-                why = f" ({self.sites[0].name}: {self.sites[0].reason}): check input_arg=…"
-            nothing = f"{probe.name} has no dropout to make adaptive{why}"
+                why = f" ({self.sites[0].name}: {self.sites[0].reason})"
+            nothing = f"{probe.name} has no dropout to make adaptive{why}."
             if self.state.running and world_size() > 1:
                 # The wrapper of this process waits for the gradients of the scalars.
-                raise ArgumentError(f"{nothing}, or do not attach it.")
-            warnings.warn(f"{nothing}.", SACMWarning, stacklevel=2)
+                raise ArgumentError(f"{nothing} Do not attach it.")
+            warnings.warn(nothing, SACMWarning, stacklevel=2)
 
     @not_compiled
     def _verify(self, model: nn.Module, arguments: Arguments) -> None:

@@ -166,7 +166,7 @@ class Probe:
                 )
                 problems.setdefault(site.name, _describe(site, base[site, index].shape, why))
             elif not site.layouts and site.name not in problems:
-                site.leave_ordinary("depends on no window: its rows cannot be told apart by window")
+                site.leave_ordinary("depends on no window that input_arg gives")
         return problems
 
     def _disturb_windows(
