@@ -63,6 +63,18 @@ def test_a_table_that_says_nothing_of_cases_is_refused(sacm: Command) -> None:
     assert "has labelled cases" in done.err
 
 
+def test_files_that_cannot_be_read_are_named(sacm: Command) -> None:
+    write_cases(Path("cases.npz"))
+    done = sacm("quality", "cases.npz", "--keep", "none.csv")
+    assert done.code == 2
+    assert "none.csv cannot be read: No such file" in done.err
+    with np.load("cases.npz") as archive:
+        y = archive["y_train"].astype(object)
+        y[4] = None
+        np.savez("objects.npz", **{**archive, "y_train": y})
+    assert "holds an array of Python objects" in sacm("quality", "objects.npz").err
+
+
 def test_labels_that_cannot_be_judged_have_no_rate(sacm: Command) -> None:
     X = np.random.default_rng(0).normal(size=(30, 1, 20)).astype(np.float32)
     y = np.repeat(["a", "b"], 15)

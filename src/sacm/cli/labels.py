@@ -58,9 +58,11 @@ def judge_labels(
     if keep is not None:
         try:
             kept = pd.read_csv(keep, dtype=str).dropna(subset="keep")["case"].tolist()
-        except (OSError, ValueError, KeyError) as error:
+        except OSError as error:
+            raise DataError(f"{keep} cannot be read: {error.strerror}.") from error
+        except (ValueError, KeyError) as error:
             needed = "needs the columns case and keep, as --flags writes them"
-            raise DataError(f"{keep} {needed}: {error}") from error
+            raise DataError(f"{keep} {needed}.") from error
     quality = find_wrong_labels(**cases, keep=kept)
     table = quality.to_frame()
     if out is not None:

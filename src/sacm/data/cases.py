@@ -220,6 +220,9 @@ def read_archive(path: Path, task: TaskName) -> Arrays:
     try:
         arrays = dict(np.load(content, allow_pickle=False))
     except Exception as error:  # NumPy, zipfile and zlib each have their own for damaged files
+        if "Object arrays" in str(error):
+            wanted = "save labels as y.astype(str), without missing ones, and values as numbers"
+            raise DataError(f"{path} holds an array of Python objects: {wanted}.") from error
         raise DataError(f"{path} is a damaged archive: remove it and fetch it again.") from error
     for key in DATA_TYPES[task].required_arrays:
         if key not in arrays:
