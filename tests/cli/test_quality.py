@@ -102,6 +102,7 @@ def test_names_are_printed_as_they_are(sacm: Command) -> None:
         (("plant.csv", "--flags", "."), "is a folder"),
         (("plant.csv", "--repaired", "."), "is a folder"),
         (("plant.csv", "--repaired", "plant.csv"), "holds the data"),
+        (("plant.csv", "--out", "q.html", "--repaired", "q.html"), "named for two outputs"),
         (("plant.csv", "--out", "plant.csv/q.html"), "cannot be written to"),
         (("plant.csv", "--false-events", "0"), "false_events must be a positive number"),
         (("plant.csv", "--false-events", "much"), "valid number"),

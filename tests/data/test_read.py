@@ -71,6 +71,27 @@ READ_RIGHT = {
     ),
     "decimal commas": rows(HOURS, ";").replace(".", ","),
     "a currency": FRAME.assign(load=[f"${x}" for x in LOAD]).to_csv(index=False),
+    "comments before and between": "# plant 7\n# lat: 1, lon: 2\n"
+    + "\n".join([*LINES[:30], "# a new sensor", *LINES[30:]]),
+    "a title with a date beside it": "Plant 7,\nMade on,01.03.2024\n,\n" + CSV,
+    "facts before the table": "lat,lon\n52.5,13.4\n\n" + CSV,
+    "a footnote with commas": CSV + "\nLoad of the plant, hourly, 2024\n",
+    "quotes around whole lines": "".join(f'"{line}"\n' for line in LINES),
+    "blanks below a comment": "# date load\n"
+    + "".join(f"{a:%Y-%m-%dT%H:%M} {b}\n" for a, b in FRAME.values),
+    "ISO without signs": rows(HOURS.strftime("%Y%m%dT%H%M%SZ")),
+    "as computers print dates": rows(HOURS.strftime("%a %b %d %H:%M:%S %Y")),
+    "as servers log": rows(HOURS.strftime("%d/%b/%Y:%H:%M:%S")),
+    "Italian": rows(f"{x.day} gennaio {x:%Y %H:%M}" for x in HOURS),
+    "Spanish": rows(f"{x.day} de enero de {x:%Y %H:%M}" for x in HOURS),
+    "date and HHMMSS": rows(HOURS.strftime("%Y%m%d,%H%M%S"), name="date,time"),
+    "date and interval": rows(
+        (f"{x:%Y-%m-%d},{x:%H:%M}-{x + pd.Timedelta('1h'):%H:%M}" for x in HOURS), name="day,hour"
+    ),
+    "days of MATLAB": rows((x.value / 86400e9 + 719529 for x in HOURS), name="datenum"),
+    "marks of estimates": FRAME.assign(
+        load=[f"{x}*" if k % 9 == 0 else str(x) for k, x in enumerate(LOAD)]
+    ).to_csv(index=False),
     "units": FRAME.assign(load=[f"{x} kW" for x in LOAD]).to_csv(index=False),
 }
 
@@ -160,6 +181,38 @@ REFUSED = {
         ),
         "--na '<90'",
         {"na": "<90"},
+    ),
+    "dates that are not known": (
+        rows(f"{x:%d} tammikuuta 2024 {x:%H:%M}" for x in HOURS),
+        "--ignore date",
+        {"ignore": "date"},
+    ),
+    "one row without a date": (
+        CSV.replace("2024-01-02 05:00:00", "later"),
+        "--na later",
+        {"na": "later"},
+    ),
+    "years of days": (
+        rows((2001 + k // 24 for k in range(COUNT)), name="Year"),
+        "--ignore Year",
+        {"ignore": "Year"},
+    ),
+    "hours that may be series": (
+        rows(HOURS.strftime("%Y-%m-%d,") + (HOURS.hour + 1).astype(str), name="date,slot"),
+        "--time-column date,slot",
+        {"time": "date,slot"},
+    ),
+    "an id that repeats a time": (
+        rows(
+            [
+                *HOURS[:36].strftime("%Y-%m-%d %H:%M,a"),
+                *HOURS[:35].strftime("%Y-%m-%d %H:%M,b"),
+                "2024-01-01 00:00,b",
+            ],
+            name="date,shop",
+        ),
+        "--id shop with --duplicates mean",
+        {"id": "shop", "duplicates": "mean"},
     ),
     "half of the rows missing": (
         "\n".join([*LINES[:21], *LINES[24::4]]),
@@ -406,6 +459,9 @@ def test_one_series_without_a_value_is_left_out_by_name():
         {"latitude": 1.5, "hourly": {"time": list(map(str, HOURS)), "load": list(LOAD)}},
         {"status": "ok", "data": FRAME.astype({"date": str}).to_dict("records")},
         json.loads(FRAME.to_json(orient="split", date_format="iso")),
+        json.loads(FRAME.to_json(date_format="iso")),
+        {str(date): {"load": load} for date, load in zip(HOURS, LOAD, strict=True)},
+        [[date.value // 10**6, load] for date, load in zip(HOURS, LOAD, strict=True)],
     ],
 )
 def test_tables_inside_json(held: Any, tmp_path: Path):
@@ -442,7 +498,7 @@ def test_a_clock_of_twelve_hours_without_am_and_pm_is_not_merged(tmp_path: Path)
 
 
 def test_numbers_that_are_no_known_time_only_give_the_order(tmp_path: Path):
-    text = rows([f"{739252 + k / 24:.8f}" for k in range(COUNT)])  # days as MATLAB counts them
+    text = rows([f"{5_000_000 + k / 24:.8f}" for k in range(COUNT)])
     table = read_table(write(tmp_path, text))
     assert (table.names, table.times) == (("load",), None)
     assert any("only counts the rows: date" in note for note in table.notes)
@@ -478,3 +534,81 @@ def test_two_columns_that_tell_series_apart_together(tmp_path: Path):
     table = read_table(write(tmp_path, pd.concat(parts).to_csv(index=False)))
     assert [name for name, *_ in table.series] == ["1/1", "1/2", "2/1", "2/2"]
     assert table.names == ("load",)
+
+
+YEARS = [str(year) for year in range(1995, 2001)]
+SHORT = [f"{month:%b}" for month in MONTHS[:12]]
+GRID = LOAD.reshape(6, 12)
+FRENCH = ("janv.", "févr.", "mars", "avr.", "mai", "juin", "juil.", "août", "sept.", "oct.")
+FRENCH += ("nov.", "déc.")
+CALENDARS = {
+    "names": pd.DataFrame(GRID, YEARS, SHORT).to_csv(index_label="Year"),
+    "a mean of the year": pd.DataFrame(GRID, YEARS, SHORT)
+    .assign(Annual=GRID.mean(axis=1))
+    .to_csv(index_label="Year"),
+    "numbers": pd.DataFrame(GRID, YEARS, range(1, 13)).to_csv(index_label="Year"),
+    "French": pd.DataFrame(
+        GRID,
+        YEARS,
+        list(FRENCH),
+    ).to_csv(index_label="Année"),
+    "years across": pd.DataFrame(GRID.T, SHORT, YEARS).to_csv(index_label="Month"),
+    "no header": pd.DataFrame(GRID, YEARS).to_csv(header=False),
+}
+
+
+@pytest.mark.parametrize("name", CALENDARS)
+def test_a_calendar_is_one_series_of_months(name: str, tmp_path: Path):
+    table = read_table(write(tmp_path, CALENDARS[name]))
+    assert (table.step, len(table.series), table.values.shape) == ("MS", 1, (COUNT, 1))
+    np.testing.assert_array_equal(table.times.astype("M8[s]"), MONTHS.to_numpy("M8[s]"))
+    np.testing.assert_allclose(table.values[:, 0], LOAD)
+
+
+@pytest.mark.parametrize(
+    ("dates", "name", "step"),
+    [
+        ([1900 + k for k in range(COUNT)], "country", "YS-JAN"),
+        ([f"{1995 + k / 12:.4f}" for k in range(COUNT)], "time", "MS"),
+        ([f"{1995 + (k + 0.5) / 12:.3f}" for k in range(COUNT)], "year", "MS"),
+        (MONTHS.strftime("%m,%y"), "Month,Year", "MS"),
+        ([f"2024-01-0{k // 48 + 1},{k % 48 + 1}" for k in range(COUNT)], "day,PERIOD", "30min"),
+        ([f"1995,1,{k}" for k in range(1, 32)], "year,month,date_of_month", "D"),
+    ],
+)
+def test_years_parts_of_years_and_of_days_are_times(
+    dates: list[Any], name: str, step: str, tmp_path: Path
+):
+    table = read_table(write(tmp_path, rows(dates, name=name)))
+    assert (table.names, table.step, len(table.series)) == (("load",), step, 1)
+
+
+def test_months_without_a_year_give_the_step(tmp_path: Path):
+    table = read_table(write(tmp_path, rows(f"{k // 12 + 1}-{k % 12 + 1:02d}" for k in range(36))))
+    assert (table.names, table.times, table.step) == (("load",), None, "MS")
+
+
+def test_rows_without_a_time_are_left_out_and_the_others_keep_their_places(tmp_path: Path):
+    table = read_table(write(tmp_path, CSV.replace("2024-01-02 05:00:00", "")), grid=False)
+    assert any("Rows without a time in 'date' were left out: 1" in note for note in table.notes)
+    assert table.order.tolist() == [*range(29), *range(30, COUNT)]
+
+
+def test_years_of_the_world_bank_and_a_header_over_two_lines(tmp_path: Path):
+    text = "Country Name,Country Code," + ",".join(f"{k} [YR{k}]" for k in range(1990, 2010))
+    text += "\n" + "".join(f"{c},{c}X,{','.join(map(str, LOAD[:20]))}\n" for c in "AB")
+    table = read_table(write(tmp_path, text))
+    assert (table.step, [name for name, *_ in table.series]) == ("YS-JAN", ["A/AX", "B/BX"])
+    text = "date,plant,plant\n,load,heat\n" + "".join(f"{line},1\n" for line in LINES[1:])
+    assert read_table(write(tmp_path, text)).names == ("plant load", "plant heat")
+
+
+def test_series_with_numbered_names_need_no_option(tmp_path: Path):
+    wide = pd.DataFrame(np.tile(LOAD[:20], (4, 1)), columns=[f"V{k}" for k in range(2, 22)])
+    wide.insert(0, "V1", [f"H{k}" for k in range(1, 5)])
+    assert len(read_table(write(tmp_path, wide.to_csv(index=False))).series) == 4
+
+
+def test_parts_of_dates_that_give_no_time_are_named(tmp_path: Path):
+    table = read_table(write(tmp_path, rows(HOURS.strftime("%m,%d"), name="month,day")))
+    assert any("named like a part of a date" in note for note in table.notes)

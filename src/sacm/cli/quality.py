@@ -127,6 +127,9 @@ def _check_outputs(data: str, paths: list[Path]) -> None:
     for path in paths:
         if path.is_dir() or path.absolute() == Path(data).absolute():
             raise ArgumentError(f"{path} is a folder or holds the data: name another file.")
+    absolute = [path.absolute() for path in paths]
+    for path in {path for path in paths if absolute.count(path.absolute()) > 1}:
+        raise ArgumentError(f"{path} is named for two outputs: name a file for each.")
 
 
 def _read(data: str, train: float | None, reading: dict[str, Any]) -> Any:

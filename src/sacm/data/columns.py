@@ -60,11 +60,17 @@ WITH_SIGN = {
     sign: rf"-?[1-9]\d{{0,2}}(?:\{other}\d{{3}})+(?:\{sign}\d+)?|-?\d*\{sign}?\d*(?:e[-+]?\d+)?"
     for sign, other in (".,", ",.")
 }
+MARKED = r"-?[\d.,]+(?:\s?[*†]+|\s[per])"  # a number that is provisional, estimated, revised
 DATE_OR_CLOCK = r"\d[-/:]\d|\d\.\d+\."
 LABEL_NAME = re.compile(
     r"(?<![a-z])(?:is)?(?:labels?|anomal(?:y|ies|ous)|attacks?|outliers?|change ?points?|faulty?|"
     r"faults|ground ?truth|intrusion)(?![a-z])"
 )
+TIME_WORDS = (
+    "date|time|datum|zeit|stamp|period|year|jahr|année|month|monat|mese|week|day|yyyy|epoch|unix|"
+    "fecha|quarter"
+)
+TIME_NAME = re.compile(rf"{TIME_WORDS}|^ds$|^ts?$|^when$|^utc$|日|时", re.IGNORECASE)
 COUNTER_NAMES = [
     "",
     *words_of(
@@ -77,18 +83,22 @@ ID_NAMES = re.compile(
     r"(?:unique|series|ts|item|product|store|shop|sensor|station|device|machine|unit|asset|meter|"
     r"site|plant|location|customer)?(?:id)?|series|sku|dept|entity|group"
 )
+FEW_AGAIN = 0.05  # share of repeated times that may be left within the series of an id
 REPEATED = 0.75  # share of different times below which several series are looked for
 # Parts of the date: names of columns that hold them, and the smallest and largest value.
 PARTS = {
     "year": ("year yr yyyy jahr jaar anno annee année ano año", 1000, 2999),
-    "month": ("month mon mm mo mnth monat mois mes maand mese", 1, 12),
-    "day": ("day dd dayofmonth tag jour dia dag", 1, 31),
+    "month": ("month mon mm mo mnth monat mois mes mês maand mese", 1, 12),
+    "day": ("day dd dayofmonth dateofmonth mday tag jour dia día dag giorno", 1, 31),
     "day of year": ("doy dayofyear julian jday yday ddd", 1, 366),
     "quarter": ("quarter qtr quartal", 1, 4),
-    "hour": ("hour hr hh hours stunde heure hora uur", 0, 24),
+    "hour": ("hour hr hh hours he hourending stunde heure hora ora uur", 0, 24),
     "minute": ("minute minutes min mi", 0, 59),
     "weekday": ("weekday dow dayofweek", 0, 7),
 }
+
+
+DATE_PARTS = ("year", "month", "day", "day of year", "quarter", "weekday")
 
 
 @dataclass
@@ -100,10 +110,16 @@ class Reading:
     separator: str | None = None  # of the fields of a text
     notes: list[str] = field(default_factory=list)
     points: bool = False  # whether another column has decimal points
+    time: str = ""  # the columns that hold the times
 
     def note(self, sentence: str) -> None:
         """Say what was understood."""
         self.notes.append(sentence)
+
+    @property
+    def gap_words(self) -> list[str]:
+        """Words for a gap in small letters, customary ones and those of `--na`."""
+        return [*GAP_WORDS, *(word.strip().lower() for word in self.options.na or ())]
 
     def error(self, sentence: str) -> DataError:
         """The error that begins with the name of the table."""
@@ -131,6 +147,11 @@ def part_of(name: object) -> str | None:
     """The part of a date that a column is named after."""
     plain = re.sub(r"\d", "", plain_name(name))
     return next((part for part, (words, *_) in PARTS.items() if plain in words.split()), None)
+
+
+def is_named(name: object) -> bool:
+    """Whether a column is named like one of times."""
+    return bool(TIME_NAME.search(str(name))) or part_of(name) in ("year", "month", "day")
 
 
 def is_text(column: pd.Series) -> bool:
@@ -163,7 +184,7 @@ def read_numbers(column: pd.Series, reading: Reading) -> np.ndarray | None:
         return clean_numbers(column.to_numpy(np.float64, na_value=np.nan), name, reading)
     text = plain_text(column)
     small = text.str.lower()
-    gap = small.isin(GAP_WORDS + [word.strip().lower() for word in options.na or ()])
+    gap = small.isin(reading.gap_words)
     cells, words = text[~gap], small[~gap]
     numbers: Any = pd.to_numeric(cells, errors="coerce")
     # Where commas are usual, 1.234 may be a thousand.
@@ -188,6 +209,11 @@ def _fitting_signs(digits: pd.Series) -> list[str]:
 
 def _read_written(cells: pd.Series, name: str, reading: Reading) -> pd.Series | None:
     """Numbers with signs of thousands, units, currencies or words between them."""
+    marked = cells.str.fullmatch(MARKED)
+    if 0 < marked.mean() < 0.5:  # as statistical offices mark estimates
+        example = cells[marked].iloc[0]
+        cells = cells.where(~marked, cells.str.replace(r"[\s*†]+[per]?$", "", regex=True))
+        reading.note(f"Column {name!r}: marks as in {example!r} were left out ({marked.sum():,}).")
     parts = cells.str.extract(NUMBER)
     before, after = parts["before"].str.strip(), parts["after"].str.strip()
     marks = before.str.strip("-+ ") + "…" + after.where(after != "-", "")  # units and currencies
@@ -200,9 +226,10 @@ def _read_written(cells: pd.Series, name: str, reading: Reading) -> pd.Series | 
     words = cells[wrong].value_counts()
     if len(words) > MOST_GAP_WORDS or any(re.search(r"\d", str(word)) for word in words.index):
         gaps = f"{flag('na', ','.join(map(str, words.index)))} takes such cells as gaps, "
+        ending = "" if len(words) <= MOST_NAMES else " (of several tables in a file keep one)"
         raise reading.error(
             f"column {name!r} holds numbers and also {some(words.index)}: "
-            f"{gaps if len(words) <= MOST_NAMES else ''}{flag('ignore', name)} leaves it out."
+            f"{'' if ending else gaps}{flag('ignore', name)} leaves it out{ending}."
         )
     digits = parts.loc[~wrong, "digits"].str.lower().str.replace("d", "e", regex=False)
     digits = digits.str.replace(r"(?<=\d)[ '](?=\d{3})", "", regex=True).str.strip()
@@ -258,6 +285,9 @@ def clean_numbers(values: np.ndarray, name: object, reading: Reading) -> np.ndar
     return values
 
 
+Codes = dict[str, dict[str, int]]  # for each number that looks like a gap, channels and rows
+
+
 @dataclass
 class Channels:
     """The columns of a table that are numbers."""
@@ -275,6 +305,7 @@ def read_channels(
     options, asked = reading.options, [*(columns or ()), *also]
     channels, category = Channels(), options.category or ()
     left_out: dict[str, list[str]] = {}
+    codes: Codes = {}
     reading.points = any(dtype.kind == "f" for dtype in frame.dtypes)
     for name in frame.columns:
         spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", name).lower()
@@ -298,7 +329,7 @@ def read_channels(
             continue
         channels.values[name] = values
         if name not in asked:
-            _check_channel(name, values, stamps, reading)
+            _check_channel(name, values, stamps, codes, reading)
     if options.label != channels.label and plain_name(channels.label) not in ("label", "labels"):
         said = "was taken as labels: --label names another column, --columns takes it as a channel"
         reading.note(f"Column {channels.label!r} {said}.")
@@ -307,6 +338,16 @@ def read_channels(
     if columns is not None:  # in the order in which they were asked for
         ordered = dict.fromkeys([*asked, *channels.values])
         channels.values = {n: channels.values[n] for n in ordered if n in channels.values}
+    for code, counts in codes.items():
+        found = f"{code} in {max(counts.values()):,} rows, far from"
+        said = f"Column {some(counts)} is {found} its other values"
+        if len(counts) > 1:
+            said = f"Columns {some(counts)} are {found} their other values"
+        reading.note(f"{said}: {flag('na', code)} makes them gaps.")
+    dates = [n for n in channels.values if stamps is None and part_of(n) in DATE_PARTS]
+    if dates and len(dates) < len(channels.values) and columns is None:
+        said = "is named like a part of a date but gives no time: --ignore leaves it out"
+        reading.note(f"Channel {some(map(repr, dates))} {said}.")
     reasons = [f"{reason}: {some(map(repr, names))}" for reason, names in left_out.items()]
     if not channels.values:
         said = f" ({'; '.join(reasons)})" if reasons else ""
@@ -323,7 +364,11 @@ def _reason(name: str, column: pd.Series, values: Any, stamps: Stamps) -> str | 
         return "words (--category makes inputs of it)" if few else "words"
     if np.isnan(values).all():
         return "no value"
-    if stamps is None or part_of(name) is None:
+    if stamps is None:
+        return None
+    if (np.abs(values - stamps.year - (stamps.dayofyear - 1) / 366) < 0.1).all():
+        return "only repeats the calendar"
+    if part_of(name) is None:
         return None
     weekday = stamps.dayofweek
     parts = [stamps.year, stamps.quarter, stamps.month, stamps.day, stamps.dayofyear, stamps.hour]
@@ -332,8 +377,10 @@ def _reason(name: str, column: pd.Series, values: Any, stamps: Stamps) -> str | 
     return "only repeats the calendar" if repeats else None
 
 
-def _check_channel(name: str, values: np.ndarray, stamps: Stamps, reading: Reading) -> None:
-    """Refuse a counter that begins anew, and name numbers that look like codes of gaps."""
+def _check_channel(
+    name: str, values: np.ndarray, stamps: Stamps, codes: Codes, reading: Reading
+) -> None:
+    """Refuse a counter that begins anew, and count numbers that look like codes of gaps."""
     restarts = values[1:][np.diff(values) != 1]  # where a counter begins anew
     few = len(values) > 11 and 0 < len(restarts) < (1 - RESTARTS) * len(values)
     if stamps is None and part_of(name) is None and few and len(np.unique(restarts)) == 1:
@@ -342,9 +389,9 @@ def _check_channel(name: str, values: np.ndarray, stamps: Stamps, reading: Readi
     measured = values[~np.isnan(values)]
     for code in {measured.min(), measured.max()} & set(GAP_CODES):
         count, others = int((measured == code).sum()), measured[measured != code]
-        if count > 1 and len(others) and abs(code) > FAR_AWAY * np.abs(others).max():
-            said = f"is {code:g} in {count:,} rows, far from its other values"
-            reading.note(f"Column {name!r} {said}: {flag('na', f'{code:g}')} makes them gaps.")
+        far = len(others) and abs(code) > FAR_AWAY * np.abs(others).max()
+        if count > 1 and len(others) and (far or code < 0 <= others.min()):
+            codes.setdefault(f"{code:g}", {})[repr(name)] = count
 
 
 def _add_category(column: pd.Series, channels: Channels, asked: Names, reading: Reading) -> None:
@@ -388,7 +435,8 @@ def _find_ids(
     distinct = stamps.nunique()
     if distinct == len(frame):
         return []
-    names = [name for name in frame.columns if name not in skip and part_of(name) is None]
+    free = [name for name in frame.columns if name not in skip and part_of(name) is None]
+    names = [name for name in free if not is_named(name) or "series" in name.lower()]
     words = [name for name in names if is_text(frame[name]) and not holds_numbers(frame[name])]
     numbers = [name for name in names if name not in words and frame[name].dtype.kind != "f"]
     usual = [name for name in numbers if ID_NAMES.fullmatch(plain_name(name))]
@@ -404,12 +452,29 @@ def _find_ids(
             groups = [frame.groupby(list(other))[columns[-1]].nunique().max() for other in able]
             able += [] if 1 in groups else [columns]
     if not able:
+        for name in [*words, *usual] if distinct < REPEATED * len(frame) else ():
+            again = frame[[name]].assign(**{"the time": stamps}).duplicated().sum()
+            if again < FEW_AGAIN * len(frame) and frame[name].nunique() <= len(frame) / 2:
+                said = f"column {name!r} tells series apart but for {again:,} rows"
+                helps = f"{flag('id', name)} with --duplicates mean or first"
+                raise reading.error(f"times repeat, and {said}: {helps}.")
         return []
     chosen = " + ".join(able[0])
     if len(able) > 1:
         said = f"several columns can tell series apart ({some(map(' + '.join, able))})"
         helps = f"{flag('id', ','.join(able[0]))} names one of them"
         raise reading.error(f"times repeat and {said}: {helps}.")
+    counted, days = pd.to_numeric(frame[able[0][0]], errors="coerce"), stamps.normalize()
+    hours = counted.nunique() in (24, 48, 96) and counted.min() in (0, 1)
+    if (
+        len(able[0]) == 1
+        and hours
+        and days.equals(stamps)
+        and (days.max() - days.min()).days < 2 * distinct
+    ):
+        said = f"column {chosen!r} can be the hour of the day or name series"
+        helps = f"{flag('time-column', f'{reading.time},{chosen}')} or {flag('id', chosen)}"
+        raise reading.error(f"{said}: {helps} decides.")
     said = "was taken to tell series apart: --id names another, --ignore leaves it out"
     reading.note(f"Column {chosen!r} {said}.")
     return able[0]

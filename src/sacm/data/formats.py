@@ -15,6 +15,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,18 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from sacm.data.columns import GAP_WORDS, PLAIN, Reading, flag, is_text, part_of, some
+from sacm.data.columns import (
+    COUNTER_NAMES,
+    DATE_OR_CLOCK,
+    GAP_WORDS,
+    PLAIN,
+    Reading,
+    flag,
+    is_named,
+    is_text,
+    part_of,
+    some,
+)
 from sacm.data.datasets import Kind, as_numpy
 from sacm.data.load import read_bytes
 from sacm.data.times import MONTHS, read_column
@@ -40,6 +52,8 @@ FOREIGN_RUN = 2  # bytes above 127 in a row that Western European text has at mo
 SEPARATORS = (",", ";", "\t", "|")
 HEAD_LINES, TAIL_LINES = 400, 60  # lines that are looked at to find the table
 MOST_CELLS = 200  # cells of a row that are looked at
+COMMENTS = ("#", "%")  # signs that begin a line that is no row
+MOST_EVEN = 0.6  # share of lines with as many words that make a table of blanks
 FITTING = 0.5  # share of the columns of values in which a row of the table has values
 ALWAYS = 0.98  # share of rows in which a column always has a value
 FEWEST_DATES = 5  # dates in a header that make a row a series
@@ -49,6 +63,7 @@ VALUE = re.compile(
     rf"^(?:{'|'.join(MONTHS)})\.?[-/ ,]+\d",
     re.IGNORECASE,
 )
+TWICE = re.compile(r"^(\d{4}) \[YR\1\]$")  # years as the World Bank writes them
 TURNED_TIME, TURNED_VALUE = "time", "value"
 Cells = list[str]
 
@@ -156,6 +171,8 @@ def _unpack(content: bytes, suffix: str, reading: Reading) -> Any:
         a_record_a_line = len(lines) > 1 and lines[0].rstrip().endswith("}")
         held = [json.loads(each) for each in lines] if a_record_a_line else json.loads(text)
         frame = max(_json_tables(held), key=len, default=pd.DataFrame())
+        if frame.empty:
+            raise reading.error("no table was found in this JSON: write a list of records.")
     if frame.index.name is not None or isinstance(frame.index, pd.DatetimeIndex):
         frame = frame.reset_index()
     return frame.set_axis([str(name) for name in frame.columns], axis=1)
@@ -173,9 +190,19 @@ def _json_tables(held: Any) -> Iterator[pd.DataFrame]:
     """The tables inside a JSON value: lists of records, and lists of one length side by side."""
     if isinstance(held, list) and held and all(isinstance(each, dict) for each in held):
         yield pd.json_normalize(held)
+    elif isinstance(held, list) and held and isinstance(held[0], list):
+        if len(set(map(len, held))) == 1:
+            yield pd.DataFrame(held).rename(columns=lambda place: f"column {place + 1}")
     elif isinstance(held, dict) and {"columns", "data"} <= held.keys():
         yield pd.DataFrame(held["data"], columns=held["columns"])
     elif isinstance(held, dict):
+        if len(held) > 1 and all(map(is_value, held)):  # a row a time
+            frame = pd.DataFrame.from_dict(held, orient="index")
+            yield frame.reset_index(names="time")
+        elif len(held) > 1 and all(isinstance(each, dict) for each in held.values()):
+            frame = pd.DataFrame(held)
+            counted = list(frame.index) == [str(row) for row in range(len(frame))]
+            yield frame.reset_index(drop=counted)
         lists = {name: each for name, each in held.items() if isinstance(each, list)}
         if len(lists) > 1 and len(set(map(len, lists.values()))) == 1:
             yield pd.DataFrame(lists)
@@ -212,9 +239,13 @@ def _read_text(text: str, reading: Reading) -> pd.DataFrame:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     hint = re.match(r"sep=(.)\n", text)
     text = text[hint.end() :] if hint else text
+    start = text.split("\n", HEAD_LINES)[:HEAD_LINES]
+    if "," in start[0] and all(re.fullmatch(r'"[^"]*"|', line) for line in start):
+        text = re.sub(r'(?m)^"|"$', "", text)  # every line was put in quotes as a whole
     separator = hint[1] if hint else _find_separator(text.split("\n", HEAD_LINES)[:HEAD_LINES])
     reading.separator = separator
     if separator == " ":  # a date and its clock are one cell
+        text = re.sub(r"(?m)^#[ \t]+", "", text)
         text = re.sub(r"(\d{4}-\d\d-\d\d) +(\d\d:\d\d)", r"\1T\2", text)
     whole, text = text.endswith("\n"), text.rstrip("\n")
     rows = _split(text.split("\n", HEAD_LINES)[:HEAD_LINES], separator)
@@ -223,6 +254,8 @@ def _read_text(text: str, reading: Reading) -> pd.DataFrame:
     if not last and not whole and 1 < len(tail[-1]) < len(names):
         last = 1
         reading.note("The last line is cut off and was left out.")
+    if last and len(tail) == min(TAIL_LINES, text.count("\n") + 1):  # no cell has several lines
+        text, last = text.rsplit("\n", last)[0], 0
     quoted = any(len(cell) > 1 and cell[0] == cell[-1] == "'" for cell in rows[first][:1])
     width, too_long = max(map(len, rows)), None
     try:
@@ -260,11 +293,13 @@ def _read_text(text: str, reading: Reading) -> pd.DataFrame:
         empty &= column.isna().to_numpy()
         if again.any():
             again &= (column == name).to_numpy(bool, na_value=False)
-    for marked, what in ((empty, "Empty rows"), (again, "Repeated headers")):
+    comments = frame[0].str.startswith("#", na=False).to_numpy(bool)
+    kinds = {"Empty rows": empty, "Repeated headers": again, "Comments": comments}
+    for what, marked in kinds.items():
         if marked.any():
             reading.note(f"{what} were left out: {int(marked.sum()):,}.")
-    frame = pd.DataFrame(columns)
-    frame = frame[~(empty | again)] if (empty | again).any() else frame
+    frame, marked = pd.DataFrame(columns), empty | again | comments
+    frame = frame[~marked] if marked.any() else frame
     frame = frame.reset_index(drop=True)
     for name in names:
         numbers = pd.to_numeric(frame[name], errors="coerce")
@@ -288,7 +323,7 @@ def _split(lines: Sequence[str], separator: str) -> list[Cells]:
 
 def _find_separator(lines: Sequence[str]) -> str:
     """The sign that splits lines into the most even number of whole cells."""
-    sample = [line for line in lines if line.strip()]
+    sample = [line for line in lines if line.strip() and not line.startswith(COMMENTS)]
     best = (0.0, 0.0, "")
     for separator in SEPARATORS if sample else ():
         rows = _split(sample, separator)
@@ -299,8 +334,8 @@ def _find_separator(lines: Sequence[str]) -> str:
         score = round(float(count / len(rows) * whole), 1)
         if width > 1 and (score, width) > best[:2]:
             best = (score, width, separator)
-    blanks = [len(line.split()) for line in sample]
-    even = len(blanks) > 1 and min(blanks[1:]) == max(blanks[1:]) > 1
+    blanks = Counter(len(line.split()) for line in sample).most_common(1)
+    even = blanks and blanks[0][0] > 1 and blanks[0][1] > MOST_EVEN * len(sample)
     return best[2] or (" " if even else ",")
 
 
@@ -341,11 +376,20 @@ def _find_layout(
     profile = (kinds == 1).sum(axis=0) > (kinds == -1).sum(axis=0)
     steady = np.flatnonzero((kinds == 1).mean(axis=0) > ALWAYS)
 
+    def dated(rows: list[Cells]) -> np.ndarray:
+        """Whether the first of the columns that always have values holds a date."""
+        cells = ["".join(row[place : place + 1]) for row in rows for place in steady[:1]]
+        return np.array([bool(re.search(DATE_OR_CLOCK, cell)) for cell in cells] or [False])
+
+    dates = dated(sample).mean() > FITTING
+
     def fits(rows: list[Cells]) -> np.ndarray:
         """Whether rows have values in most of those columns, or in all that always have some."""
         kinds = _kinds(rows, len(profile))
         usual = (kinds[:, profile] >= 0).sum(axis=1) > FITTING * profile.sum()
+        usual &= (kinds[:, steady[:1]] == 1).all(axis=1) & (dated(rows) == dates)
         always = (kinds[:, steady] == 1).all(axis=1) & bool(len(steady))
+        always &= dated(rows) == dates
         return np.asarray((kinds == 1).any(axis=1) & (usual | always))
 
     # The first row is a header if it has words, or nothing, where all others have values.
@@ -359,12 +403,23 @@ def _find_layout(
     before = [row for row in rows[:first] if _filled(row)]
     nameless = first == 1 and len(steady) and not "".join(head[steady[0] : steady[0] + 1]).strip()
     least = max(min(2, width) - bool(nameless), 0.5 * width - 1)
+    if reading.separator == " ":  # in which titles look like a row of names
+        least = max(least, width - 1)
     heads = [row for row in before if len(_filled(row)) >= least][-3:]
-    given = heads[0] if heads else []
+    heads = heads[-1:] if reading.separator == " " else heads
+    heads = [row for row in heads if not row[0].startswith(COMMENTS)] or heads[-1:]
+    values = [2 * sum(map(is_value, row)) >= len(_filled(row)) for row in heads]
+    heads = heads[max((k + 1 for k in np.flatnonzero(values[:-1])), default=0) :]
+    given = min(heads, key=lambda row: abs(len(_filled(row)) - width), default=[])
+    used = [row for row in heads if row is given]
+    for row in heads[heads.index(given) + 1 :] if heads else ():  # the first only groups columns
+        if len(set(_filled(given)[1:])) < len(_filled(given)[1:]):
+            given = [" ".join(filter(None, pair)) for pair in zip_longest(given, row, fillvalue="")]
+            used.append(row)
     good = fits(tail) & (_kinds(tail, len(profile))[:, steady[:1]] == 1).all(axis=1)
     last = int(good[::-1].argmax())
     last = last if any(map(_filled, tail[len(tail) - last :])) else 0
-    beside = {"beside the header": [row for row in before if row is not given]}
+    beside = {"beside the header": [row for row in before if not any(row is x for x in used)]}
     beside["after the table"] = [row for row in tail[len(tail) - last :] if _filled(row)]
     for where, left_out in beside.items():
         if left_out:
@@ -374,6 +429,8 @@ def _find_layout(
         reading.note("There is no header: columns are numbered.")
         return [f"column {place + 1}" for place in range(width)], first, last
     names = [re.sub(r"^(['\"])(.*)\1$", r"\2", cell.strip()) for cell in given]
+    names = [TWICE.sub(r"\1", name) for name in names]
+    names[0] = re.sub(r"^# ", "", names[0])
     if len(names) == width - 1 == len(_filled(given)):
         starts = [row[0] for row in rows[first:] if row]
         counted = starts == [str(place + 1) for place in range(len(starts))]
@@ -393,7 +450,7 @@ def _find_layout(
 
 def _dated_cells(cells: Sequence[str]) -> list[str]:
     """The dates of a header in which they rise; none if it is no header of dates."""
-    values = [cell.strip() for cell in cells if is_value(cell)]
+    values = [TWICE.sub(r"\1", cell.strip()) for cell in cells if is_value(cell)]
     if len(values) < max(FEWEST_DATES, len(cells) - 6):
         return []
     shapes = [re.sub(r"\d+", "0", cell) for cell in values]
@@ -416,7 +473,11 @@ def turn_wide(
     Returns the table, the columns that name its series, and its time column if it got one.
     """
     names = [str(name) for name in frame.columns]
-    months = [name for name in names if name.lower() in MONTHS]
+    months = [name for name in names if name.lower().strip(".") in MONTHS]
+    twelve = [str(place) for place in range(1, 13)], [f"column {k}" for k in range(2, 14)]
+    if names[1:] in twelve and read_column(frame[names[0]], named=True, first=True):
+        frame = frame.rename(columns={names[0]: "year"})
+        names, months = list(frame.columns), names[1:]
     calendar = len(months) == 12 and any(part_of(name) == "year" for name in names)
     dated = months if calendar else _dated_cells(names)
     # Names of rows, then numbered columns: V1, V2, V3
@@ -426,26 +487,38 @@ def turn_wide(
     numbered = numbered and not dated and is_text(first) and first.is_unique
     if not dated and (not numbered or any(is_value(str(cell)) for cell in first[:50])):
         return frame, ids, []
-    if numbered and not ids and frame[names[-1]].notna().mean() > 0.5:
+    names_only = first.astype(str).str.extract(r"^([A-Za-z_]+)\d+$")[0]
+    stem = str(names_only[0])  # H of H1, H2, H3
+    sure = (names_only == stem).all() and not is_named(stem) and stem.lower() not in COUNTER_NAMES
+    if numbered and not ids and not sure and frame[names[-1]].notna().mean() > 0.5:
         helps = f"{flag('id', names[0])} if a row is a series, {flag('ignore', names[0])} if not"
         raise reading.error(f"column {names[0]!r} names rows, the others are numbered: {helps}.")
     labels = [name for name in names if not is_value(name) and name not in dated]
     labels = labels if dated else names[:1]
     odd = [name for name in names if name not in (*labels, *dated)] if dated else []
+    if calendar:  # a mean or sum of the year
+        odd += [name for name in labels if part_of(name) != "year" and not is_text(frame[name])]
+        labels = [name for name in labels if name not in odd]
     if not calendar:
         several = [name for name in labels if frame[name].nunique() > 1] or labels
         labels = [name for name in several if frame[name].dtype.kind != "f"] or several
     filled = frame.fillna(dict.fromkeys(labels, ""))
     time = "month" if calendar else TURNED_TIME
     long = filled.melt(labels, dated or names[1:], time, TURNED_VALUE, ignore_index=False)
+    if calendar:
+        long[time] = long[time].replace({name: k for k, name in enumerate(dated, 1)})
     long = long.sort_index(kind="stable").reset_index(drop=True)
     if odd:
         reading.note(f"Columns whose header is no time like the others were left out: {some(odd)}.")
     if calendar:
         reading.note("A calendar (a row a year, a column a month) was read as one series.")
         return long, ids, []
+    rows = [str(cell).lower().strip(".") for cell in frame[labels[:1]].to_numpy().ravel()]
+    if dated and len(labels) == 1 and len(rows) == 12 and set(rows) <= set(MONTHS):
+        reading.note("A calendar (a row a month, a column a year) was read as one series.")
+        return long.rename(columns={labels[0]: "month", TURNED_TIME: "year"}), ids, []
     how = ", with its times in the header" if dated else ""
-    reading.note(f"Every row was read as a series, named by {some(labels)}{how}.")
+    reading.note(f"Every row was read as a series, named by {some(labels)}{how} (--ignore).")
     if dated:
         return long, ids or labels, [TURNED_TIME]
     given = long[TURNED_VALUE].notna()

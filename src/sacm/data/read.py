@@ -19,7 +19,15 @@ from pandas.tseries.frequencies import to_offset
 from sacm.data.columns import Reading, clean_numbers, find_series, flag, read_channels, some
 from sacm.data.datasets import Form, Segment
 from sacm.data.formats import Source, load_source, turn_wide
-from sacm.data.times import FEWEST_ROWS, Times, check_frequency, counts, find_step, find_times
+from sacm.data.times import (
+    FEWEST_ROWS,
+    Times,
+    check_frequency,
+    counts,
+    counts_months,
+    find_step,
+    find_times,
+)
 from sacm.errors import DataError
 from sacm.settings import ReadOptions
 
@@ -130,16 +138,24 @@ def read_table(
         frame = frame.drop(columns=first)
     wanted = [*(columns or ()), *also]
     skip = [*wanted, *(options.category or ())]
-    times, others = find_times(frame, reading, time, skip, ids)
+    frame, times, others = find_times(frame.reset_index(drop=True), reading, time, skip, ids)
+    places = frame.index.to_numpy()  # rows without a time may be left out
     stamps = None if times is None else times.stamps
     if options.zone is not None and stamps is None:
         raise reading.error("there are no dates, so no zone: --time-column names their column.")
     frame = frame.reset_index(drop=True)
     used = {each for each in others if each not in wanted}
     used |= set(time) if times is None else set(times.columns)
+    if times is not None:
+        reading.time = ",".join(times.columns)
     free = [each for each in frame.columns if each not in (*used, *skip, *ids)]
     counters = [each for each in free if len(free) > 1 and counts(frame, each, ids, evenly=True)]
     counter = frame[[*time, *counters][0]] if times is None and (time or counters) else None
+    months = [name for name in free if times is None and counts_months(frame[name])]
+    if months:
+        reading.note(f"Column {months[0]!r} counts months without a year (--frequency).")
+        reading.options = options.model_copy(update={"frequency": options.frequency or "MS"})
+        used |= {months[0]}
     if counters or counter is not None:
         counted = some([*counters, *(time if times is None else ())])
         reading.note(f"Left out, only counts the rows: {counted} (--columns takes it in).")
@@ -149,7 +165,7 @@ def read_table(
     channels = read_channels(rest, reading, stamps, columns, also)
     labels = [] if channels.labels is None else [channels.labels]
     values = np.stack([*channels.values.values(), *labels], axis=1)
-    rows, ends, step = _order_rows(values, stamps, series, reading, grid)
+    rows, ends, step = _order_rows(values, stamps, series, places, reading, grid)
     form = Form(loaded.kind)
     if times is not None:
         written = None if indexed and index_name is None else " ".join(times.columns)
@@ -271,7 +287,12 @@ def keep_present(source: Source, options: ReadOptions) -> ReadOptions:
 
 
 def _order_rows(
-    values: np.ndarray, stamps: Stamps, series: Series, reading: Reading, grid: bool
+    values: np.ndarray,
+    stamps: Stamps,
+    series: Series,
+    places: np.ndarray,
+    reading: Reading,
+    grid: bool,
 ) -> tuple[pd.DataFrame, list[int], str | None]:
     """Put the rows of every series in order of time and on a grid; without times as they come.
 
@@ -286,7 +307,7 @@ def _order_rows(
     happened: Counter[str] = Counter()
     for name, rows in series:
         index = None if stamps is None else stamps.take(rows)
-        frame = pd.DataFrame(values[rows], index=index).assign(**{ORDER: rows})
+        frame = pd.DataFrame(values[rows], index=index).assign(**{ORDER: places[rows]})
         label = f"series {name!r}: " if len(series) > 1 else ""
         if stamps is not None:
             if not frame.index.is_monotonic_increasing:
@@ -340,12 +361,17 @@ def _merge_duplicates(
         place = int(np.flatnonzero(again)[0])
         first, second = sorted(int(row) + 1 for row in frame[ORDER].iloc[[place - 1, place]])
         merges = "--duplicates mean or --duplicates first merges them"
-        if 2 * len(times) == len(frame) and index.hour.min() == 1 and index.hour.max() == 12:
-            merges = "the clock goes from 1 to 12 without AM and PM: write hours from 0 to 23"
+        in_order = f"{flag('ignore', reading.time)} takes rows in their order"
+        helps = [merges, "--id names the column of several series", in_order]
+        clock = 2 * len(times) == len(frame) and index.hour.min() == 1 and index.hour.max() == 12
+        if clock or 2 * len(times) > len(frame):  # merging would lose most rows
+            helps = helps[::-1]
+        if clock:
+            said = "the clock goes from 1 to 12 without AM and PM: write hours from 0 to 23"
+            helps = [said, *helps[:2]]
         raise reading.error(
             f"{label}rows {first} and {second} have the same time, {index[place]} "
-            f"({len(times):,} such rows): {merges}; if there are several series, --id names their "
-            "column; --ignore leaves the time column out and takes rows in their order."
+            f"({len(times):,} such rows): {'; '.join(helps)}."
         )
     else:
         happened[f"Rows of the same time were merged ({how})"] += again.sum()

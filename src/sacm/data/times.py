@@ -20,9 +20,11 @@ from pandas.tseries.frequencies import to_offset
 from sacm.data.columns import (
     COUNTER_NAMES,
     PARTS,
+    TIME_WORDS,
     Reading,
     flag,
     holds_numbers,
+    is_named,
     is_text,
     part_of,
     plain_name,
@@ -37,21 +39,25 @@ MONTH_WORDS = words_of(
     "august september october november december januar februar märz april mai juni juli august "
     "september oktober november dezember janvier février mars avril mai juin juillet août "
     "septembre octobre novembre décembre enero febrero marzo abril mayo junio julio agosto "
-    "septiembre octubre noviembre diciembre jän feb mrz apr mai jun jul aug sept okt nov dez"
+    "septiembre octubre noviembre diciembre jän feb mrz apr mai jun jul aug sept okt nov dez "
+    "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre "
+    "gen feb mar apr mag giu lug ago sett ott nov dic ene feb mar abr may jun jul ago sep oct nov "
+    "dic janv févr mars avr mai juin juil août sept oct nov déc januari februari maart april mei "
+    "juni juli augustus september oktober november december janeiro fevereiro março abril maio "
+    "junho julho agosto setembro outubro novembro dezembro stycznia lutego marca kwietnia maja "
+    "czerwca lipca sierpnia września października listopada grudnia"
 )
 MONTHS = {word: place % 12 + 1 for place, word in enumerate(MONTH_WORDS)}
-TIME_WORDS = (
-    "date|time|datum|zeit|stamp|period|year|jahr|month|monat|week|day|yyyy|epoch|unix|fecha|quarter"
-)
-TIME_NAME = re.compile(rf"{TIME_WORDS}|^ds$|^ts?$|^when$|^utc$|日|时", re.IGNORECASE)
 EXACT_NAME = re.compile(rf"(?:{TIME_WORDS})+s?|ds|ts|when|utc", re.IGNORECASE)
 # Forms of whole numbers by their count of digits, and of counts since 1970.
 DIGIT_FORMS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M"}
 DIGIT_FORMS[14] = "%Y%m%d%H%M%S"
 EPOCHS: dict[Any, int] = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 EPOCH_SECONDS = (10**8, 4_102_444_800)  # March 1973 to 2100; smaller numbers count something
-SPREADSHEET_DAYS = (20_000, 80_000)  # since 1899-12-30
-UNIX_DAY = 25_569  # 1970-01-01 in such days
+# Counts of days as spreadsheets and MATLAB write them: smallest, largest, and 1970-01-01.
+DAY_COUNTS = {"1899-12-30": (20_000, 80_000, 25_569), "year 0": (700_000, 770_000, 719_529)}
+FIRST_YEAR = 1678  # nanoseconds hold no earlier times
+YEARS = (1500, 2100)  # numbers that can be years whatever their column is called
 FIRST_FIELD = {"%d": "day", "%m": "month", "%y": "year", "%Y": "year"}
 AMBIGUOUS = ("%d-%m-%Y", "%m-%d-%Y", "%d-%m-%y", "%m-%d-%y", "%y-%m-%d")
 DATE_FORMS = ("%Y-%m-%d", *AMBIGUOUS, "w%d-%m-%y", "y%y-%m", "%Y-%m", "%m-%Y", "%Y%m%d")
@@ -71,6 +77,10 @@ WHEN = re.compile(
 # Texts of dates that become numbers with hyphens, in this order; M05 is a month by its name.
 REWRITES = (
     (r"\s+(-|–|to)\s+\d.*$", ""),  # the end of an interval
+    (r"\s+de\s+", " "),
+    (r"^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)?", r"\1-\2-\3 \4:\5:\6"),
+    (r":(?=$|[ Z])", ""),
+    (r"^\s*M(\d\d)\s+(\d+)\s+([\d:]+)\s+(\d{4})$", r"\4-\1-\2 \3"),
     (r"(\d)T(\d)", r"\1 \2"),
     (r"^(\d{4})[- ]?Q([1-4])$", lambda m: f"{m[1]}-{3 * int(m[2]) - 2:02d}"),
     (r"^Q([1-4])[- /]?(\d{4})$", lambda m: f"{m[2]}-{3 * int(m[1]) - 2:02d}"),
@@ -81,13 +91,15 @@ REWRITES = (
     (r"^(\d{1,2})[-/.,\s]*M(\d\d)[-/.,\s]*(\d\d)\b", r"w\1-\2-\3"),
     (r"^\s*M(\d\d)[-/.,\s]*(\d{4})$", r"\2-\1"),
     (r"^\s*M(\d\d)[-/'\s]*(\d\d)$", r"y\2-\1"),
-    (r"^(\d{1,4})[-/.](\d{1,2})[-/.](\d{1,4})", r"\1-\2-\3"),
+    (r"^(\d{1,4})[-/.](\d{1,2})[-/.](\d{1,4}):?", r"\1-\2-\3 "),
     (r"^(\d{4}|\d\d)[/.](\d{4}|\d\d)$", r"\1-\2"),
     (r"\s+", " "),
 )
+DAY_INTERVALS = (48, 96, 144, 288)  # half hours and so on
 CLOSE = 0.2  # two readings whose grids are complete to shares this close are both possible
 MOSTLY = 0.9  # share of cells like dates that make a column one of times
 FEWEST_ROWS = 3  # rows that show a step
+MOST_DATELESS = 0.1  # share of rows without a time that are left out
 
 
 @dataclass(frozen=True)
@@ -155,7 +167,7 @@ def _text_times(text: pd.Series, columns: tuple[str, ...]) -> list[Times]:
         options: dict[str, Any] = {"format": form + ending, "errors": "coerce", "utc": mixed}
         if pd.to_datetime(dates[:1], **options).notna().all():
             days = pd.DatetimeIndex(pd.to_datetime(dates, **options))
-            if not days.hasnans:
+            if not days.hasnans and days.year.min() >= FIRST_YEAR:
                 written = f"dates like {text.iloc[0]}"
                 found.append(Times(columns, days + clock, written, form, mixed=mixed))
     return found
@@ -188,7 +200,9 @@ def _number_times(
     ordered = bool((steps >= 0).all() or (steps <= 0).all())
     least, most = numbers.min(), numbers.max()
     form = DIGIT_FORMS.get(len(str(int(most)))) if whole else None
+    years = YEARS[0] <= least and most <= YEARS[1] and named | first
     sure = named and (ordered or exact) if most < 10**6 else named or (first and ordered)
+    sure |= years and len(steps) > 1 and bool((steps == 1).all())
     if form and sure and len(str(int(least))) == len(str(int(most))) and str(int(most))[0] in "12":
         text, shape = pd.Series(numbers.astype(np.int64)).astype(str), form
         if form.endswith("%H"):  # pandas reads an hour only before a minute
@@ -202,23 +216,28 @@ def _number_times(
             stamps = pd.DatetimeIndex(pd.to_datetime(numbers, unit=unit)).as_unit("ns")
             stamps = stamps if whole else stamps.round("us")  # as exact as such floats are
             return [Times(columns, stamps, f"{unit} since 1970")]
-    if named and ordered and SPREADSHEET_DAYS[0] < least and most < SPREADSHEET_DAYS[1]:
-        days = pd.to_datetime(numbers.astype(np.float64) - UNIX_DAY, unit="D")
-        return [Times(columns, pd.DatetimeIndex(days).round("s"), "days since 1899-12-30")]
+    for start, (low, high, unix) in DAY_COUNTS.items() if named and ordered else ():
+        if low < least and most < high:
+            days = pd.to_datetime(numbers.astype(np.float64) - unix, unit="D")
+            return [Times(columns, pd.DatetimeIndex(days).round("s"), f"days since {start}")]
+    months = np.floor(12 * numbers + 0.02)  # 1949.0833 is February 1949
+    if years and not whole and len(set(np.diff(months))) == 1 and np.diff(months)[0] > 0:
+        starts = pd.to_datetime({"year": months // 12, "month": months % 12 + 1, "day": 1})
+        return [Times(columns, pd.DatetimeIndex(starts), "years with a fraction")]
     return []
 
 
 def find_times(
     frame: pd.DataFrame, reading: Reading, time: Names, skip: Names, ids: Names
-) -> tuple[Times | None, list[str]]:
-    """The times of a table, and other columns that hold times too."""
+) -> tuple[pd.DataFrame, Times | None, list[str]]:
+    """The rows that have a time, their times, and other columns that hold times too."""
     pool = list(time) or [name for name in frame.columns if name not in (*skip, *ids)]
     parts = _from_parts(frame, pool)
     found = [] if parts is None else [parts]
     unread: list[str] = []
     order = (reading.options.date_order or "").removesuffix(" first")
     for name in pool:
-        first, named = name == frame.columns[0], bool(time) or bool(TIME_NAME.search(name))
+        first, named = name == frame.columns[0], bool(time) or is_named(name)
         numeric = frame[name].dtype.kind in "fiu"
         if (parts is not None and name in parts.columns) or (numeric and not (named or first)):
             continue
@@ -234,15 +253,20 @@ def find_times(
             unread.append(name)
     found = [each for each in found if each.stamps.nunique() > 1 or len(frame) == 1]
     if not found:
-        if unread or (time and not counts(frame, time[0], ids)):
-            raise _unread_error(frame[[*unread, *time][0]], reading)
-        return None, []
+        if not unread and (not time or counts(frame, time[0], ids)):
+            return frame, None, []
+        column = frame[[*unread, *time][0]]
+        gaps = plain_text(column).str.lower().isin(reading.gap_words)
+        if not 0 < gaps.mean() <= MOST_DATELESS:
+            raise _unread_error(column, reading)
+        reading.note(f"Rows without a time in {column.name!r} were left out: {gaps.sum():,}.")
+        return find_times(frame[~gaps], reading, time, skip, ids)
     best = max(found, key=lambda each: each.stamps.nunique())
     held = {name for each in found for name in each.columns} - set(best.columns)
     others = [name for name in frame.columns if name in held]
     if others and not time:
         reading.note(f"Other columns of times were left out (--time-column): {', '.join(others)}.")
-    return _place_in_zone(best, reading), others
+    return frame, _place_in_zone(best, reading), others
 
 
 def _from_parts(frame: pd.DataFrame, pool: Names) -> Times | None:
@@ -263,6 +287,9 @@ def _from_parts(frame: pd.DataFrame, pool: Names) -> Times | None:
         cells = plain_text(frame[names[part]]).str.lower().str.strip(".").reset_index(drop=True)
         cells = cells.map(lambda word: str(MONTHS.get(word, word)).lstrip("mq"))
         numbers[part] = pd.to_numeric(cells, errors="coerce")
+        short = numbers[part].between(0, 99).all() and numbers[part].min() != 1
+        if part == "year" and short:  # as %y reads them; from 1 on they count years
+            numbers[part] += np.where(numbers[part] < 69, 2000, 1900)
         _, least, most = PARTS[part]
         if not numbers[part].between(least, most).all() or (numbers[part] % 1 != 0).any():
             return None
@@ -287,11 +314,18 @@ def _add_clock(
     following = list(frame.columns)[list(frame.columns).index(name) + 1 :][:1]
     for other in asked or [n for n in pool if n in following or part_of(n) == "hour"]:
         text, sure = plain_text(frame[other]), bool(asked) or part_of(other) == "hour"
-        sure |= bool(re.search("time|zeit|hhmm|clock|uhr", other.lower()))
-        if sure and text.str.fullmatch(r"\d{1,4}").all():
-            hours_only = text.astype(int).max() <= 24
-            text = text.str.zfill(2) + ":00" if hours_only else text.str.zfill(4)
-            text = text.str.replace(r"^(\d\d)(\d\d)$", r"\1:\2", regex=True)
+        sure |= bool(re.search("time|zeit|hhmm|clock|uhr|period|interval", other.lower()))
+        if sure and text.str.fullmatch(r"\d{1,6}").all():
+            numbers, width = text.astype(int), text.str.len().max()
+            a_day = intervals_a_day(numbers)
+            if a_day:
+                since = pd.TimedeltaIndex((numbers - numbers.min()) * pd.Timedelta(days=1) / a_day)
+                written = f"the columns {name}, {other} ({a_day} a day) together"
+                return [Times((name, other), r.stamps + since, written, r.form) for r in dated]
+            text = text.str.zfill(2 if numbers.max() <= 24 else 6 if width > 4 else 4)
+            text = text.str.replace(r"^\d\d$", r"\g<0>:00", regex=True)
+            text = text.str.replace(r"^(\d\d)(\d\d)(\d\d)?$", r"\1:\2:\3", regex=True)
+        text = text.str.replace(r":$|\s*[-–]\s*\d.*$", "", regex=True)  # the end of an interval
         parts = text.str.extract(rf"^({CLOCK})\s*({HALF})?$")
         clock = None if parts[0].isna().any() else _read_clock(parts[0], parts[1])
         if clock is not None:
@@ -317,14 +351,38 @@ def _choose(readings: list[Times], name: str, reading: Reading) -> Times:
     return best
 
 
+def intervals_a_day(numbers: pd.Series) -> int:
+    """How many intervals of a day are counted from 0 or 1, an hour more or less; 0 if none are."""
+    count = numbers.nunique()
+    usual = min(DAY_INTERVALS, key=lambda each: abs(each - count))
+    even = numbers.min() in (0, 1) and numbers.max() - numbers.min() == count - 1
+    return usual if even and abs(count - usual) <= usual // 24 else 0
+
+
 def _looks_dated(column: pd.Series) -> bool:
     """Whether most cells of a column look like times, though not all can be read."""
     if pd.api.types.is_datetime64_any_dtype(column):
         return bool(column.notna().mean() > MOSTLY)
-    if not is_text(column) or holds_numbers(column):
+    if not is_text(column) or counts_months(column):
         return False
     text = plain_text(column.iloc[:500])
-    return bool(text[text != ""].str.match(r"\S*\d+[-/.:]\d+[-/.:T ]|\d+:\d\d").mean() > MOSTLY)
+    text = text[text != ""]
+    dated = text.str.match(r"\S*\d+[-/.:]\d+[-/.:T ]|\d+:\d\d") & (not holds_numbers(column))
+    if text.nunique() > MOSTLY * len(text):
+        years = text.str.contains(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)", regex=True)
+        plain = text.str.replace(MONTH_WORD, "", regex=True, flags=re.IGNORECASE)
+        dated |= years & plain.str.fullmatch(r"[\d\sQWT:.,/+-]*")
+        dated |= text.str.contains(r"\d", regex=True) & bool(EXACT_NAME.fullmatch(str(column.name)))
+    return bool(dated.mean() > MOSTLY)
+
+
+def counts_months(column: pd.Series) -> bool:
+    """Whether a column counts months without a year: 1-01 or 1-Jan to 3-12 or 3-Dec."""
+    if not is_text(column) or len(column) < FEWEST_ROWS:
+        return False
+    parts = plain_text(column).str.lower().str.extract(r"^(\d{1,2})[-/ ](\w{1,3})$")
+    month = pd.to_numeric(parts[1].map(lambda word: MONTHS.get(word, word)), errors="coerce")
+    return bool((parts[0].astype(float) * 12 + month).diff()[1:].eq(1).all())
 
 
 def _unread_error(column: pd.Series, reading: Reading) -> DataError:
@@ -334,11 +392,16 @@ def _unread_error(column: pd.Series, reading: Reading) -> DataError:
         True,
         key=lambda last: not read_column(column.iloc[: last + 1], named=True, asked=True),
     )
+    held = column.iloc[row]
+    cell = "is empty" if pd.isna(held) else f"holds {held!r}"
+    others = column.drop(column.index[row])
+    alone = len(others) > 9 and read_column(others, named=True, asked=True)
+    helps = f"{flag('na', held)} leaves that row out, " if alone else ""
     like = f" like {column.iloc[0]!r}" if row else ""
     return reading.error(
-        f"row {row + 1} of the time column {column.name!r} holds {column.iloc[row]!r}, which "
-        f"cannot be read as a date{like}: write all dates as YYYY-MM-DD HH:MM:SS, zones as +01:00, "
-        f"or take rows in their order with {flag('ignore', column.name)}."
+        f"row {column.index[row] + 1} of the time column {column.name!r} {cell}, which "
+        f"cannot be read as a date{like}: write all dates as YYYY-MM-DD HH:MM:SS, zones as +01:00; "
+        f"{helps}{flag('ignore', column.name)} takes rows in their order."
     )
 
 
