@@ -77,24 +77,19 @@ class CovariateAdapter(NetworkAdapter):
         self, network: ForecastNetwork, *, past: int, mean: Sequence[float], std: Sequence[float]
     ) -> None:
         super().__init__(network)
-        count = len(mean)
-        if len(std) != count or not 0 <= past <= count or count < 1:
-            raise ArgumentError(
-                f"{count} means, {len(std)} deviations and {past} past covariates do not fit."
-            )
-        self.past, self.count = past, count
-        known = torch.ones(self.input_len + self.horizon, count)
+        self.past, self.count = past, len(mean)
+        known = torch.ones(self.input_len + self.horizon, self.count)
         known[self.input_len :, :past] = 0
         for name, values in {"mean": mean, "std": std, "known": known}.items():
             self.register_buffer(name, torch.as_tensor(values).float(), persistent=False)
         self.head = None
-        self.project = nn.Linear(count, 2 * self.channels)
+        self.project = nn.Linear(self.count, 2 * self.channels)
         self.strength = nn.Parameter(torch.zeros(self.channels))
-        if past < count:
+        if past < self.count:
             last = nn.Linear(HIDDEN, self.channels)
             nn.init.zeros_(last.weight)
             nn.init.zeros_(last.bias)
-            self.head = nn.Sequential(nn.Linear(count - past, HIDDEN), nn.GELU(), last)
+            self.head = nn.Sequential(nn.Linear(self.count - past, HIDDEN), nn.GELU(), last)
 
     def forward(
         self, x: Tensor, stamps: Tensor | None = None, covariates: Tensor | None = None

@@ -121,7 +121,7 @@ class SpectralScorer(nn.Module):
         config = self.config
         with without_autocast(x.device.type):
             series = x.to(dtype).transpose(1, 2).contiguous()  # [B, C, L]
-            series = series.clamp(-bound, bound).nan_to_num(nan=0.0)
+            series = series.nan_to_num(nan=0.0).clamp_(-bound, bound)
             residual = detrend(series, config.detrend)
             spectrum = torch.fft.rfft(residual)  # Z [B, C, K]
             if config.detrend == "ols":
