@@ -29,7 +29,13 @@ from sacm.quality.rules import (
     needed_channels,
     rows_of_rule,
 )
-from sacm.quality.windows import OTHER_VERSION, SHORTEST_WINDOW, WindowGuard, fit_window_guard
+from sacm.quality.windows import (
+    OTHER_VERSION,
+    SHORTEST_WINDOW,
+    WindowGuard,
+    by_channel,
+    fit_window_guard,
+)
 from sacm.types import GAP_CODES
 
 
@@ -152,21 +158,24 @@ class Guard:
         """Obey rules; which kinds are looked for in each channel, `[kinds, C]`."""
         self.rules_ = rules
         self.channel_rules_ = rules.of_channels(self.columns_, self.step_)
-        self._needs = needed_channels(self.channel_rules_)
-        self._wanted = np.ones((len(KINDS), len(self.columns_)), bool)
-        for channel, own in enumerate(self.channel_rules_):
-            wanted = [kind in own.kinds and not own.leave_alone for kind in KINDS]
-            self._wanted[Kind.MISSING + 1 :, channel] = wanted[Kind.MISSING + 1 :]
-            # With the rule, it alone says what is stuck or a code.
-            self._wanted[Kind.STUCK, channel] &= own.longest_rest is None
-            self._wanted[Kind.CODE, channel] &= not own.codes
+        found = self.channel_rules_
+        self._range = np.array([own.range for own in found]).T  # [2, C]
+        self._codes = by_channel([own.codes for own in found])  # [m, C]
+        self._rested = np.array([own.longest_rest is not None for own in found])
+        self._alone = np.array([own.leave_alone for own in found])
+        self._needs = needed_channels(found)
+        self._wanted = np.array([[kind in own.kinds for kind in KINDS] for own in found]).T
+        self._wanted &= ~self._alone
+        # With the rule, it alone says what is stuck or a code.
+        self._wanted[Kind.STUCK] &= ~self._rested
+        self._wanted[Kind.CODE] &= ~np.isfinite(self._codes).any(0)
+        self._wanted[: Kind.MISSING + 1] = True
 
     def _apply_rules(self, recording: Recording, values: Array) -> tuple[Array, Array]:
         """Which rule each of the values `[T, C]` breaks, and which values stay as measured."""
         rules, times = self.channel_rules_, recording.times
         kept = rows_of_rule("keep", rules, times, np.arange(len(values)))
-        alone = np.array([own.leave_alone for own in rules])
-        ruled = np.where(alone, 0, apply_rules(values, recording.rows, rules, times))
+        ruled = np.where(self._alone, 0, apply_rules(values, recording.rows, rules, times))
         return ruled, kept & np.isfinite(values)
 
     def breaks_rules(self, data: Any) -> Array:
@@ -329,9 +338,6 @@ class Guard:
         """The guard that the content of a file describes."""
         try:
             record = json.loads(text["guard"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise SACMError(f"{path} is no saved guard, or is damaged ({error}).") from None
-        try:
             config, rules = GuardConfig(**record["config"]), Rules.read(record["rules"]["rules"])
             rules = replace(rules, kept=tuple(map(tuple, record["rules"]["kept"])))
             window, repair = record["options"]
@@ -347,7 +353,8 @@ class Guard:
             guard.unjudged_ = record["unjudged"]
             guard.window_guard_ = WindowGuard(tensors).eval() if tensors else None
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise SACMError(f"{path} cannot be read: {OTHER_VERSION}.") from None
+            why = f"it is no guard, it is damaged, or {OTHER_VERSION}"
+            raise SACMError(f"{path} cannot be read: {why}.") from None
         return guard
 
 
@@ -424,14 +431,13 @@ class GuardStream:
             for first in range(0, count, together)
         ]
         flags, grades, repaired, since = (np.concatenate(a) for a in zip(*parts, strict=True))
-        low, high = np.array([own.range for own in rules]).T
-        coded = np.stack([np.isin(v, own.codes) for v, own in zip(values.T, rules, strict=True)], 1)
-        ruled = flags == Kind.RULE
+        (low, high), ruled = guard._range, flags == Kind.RULE
+        coded = (values[:, None] == guard._codes).any(1)
         broken = {
             "maintenance": outside,
             "range": ruled & ((values < low) | (values > high)),
             "codes": (flags == Kind.CODE) & coded,
-            "longest_rest": (flags == Kind.STUCK) & [own.longest_rest is not None for own in rules],
+            "longest_rest": (flags == Kind.STUCK) & guard._rested,
             "needs": ruled & (guard._worst_needed(flags, grades) >= grades),
             "max_change": ruled,
         }
@@ -462,7 +468,9 @@ class GuardStream:
         try:
             here = np.datetime64(time, "ns")
         except (TypeError, ValueError):
-            raise ArgumentError(f"time = {time!r} is no time.") from None
+            here = np.datetime64("NaT")
+        if np.isnat(here):
+            raise ArgumentError(f"time = {time!r} is no time.")
         if self._time is not None:
             seconds = float((here - self._time) / np.timedelta64(1, "s"))
             if seconds <= 0:

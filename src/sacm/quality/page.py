@@ -161,12 +161,11 @@ def _draw(
 
 def _limits(normal: Array, flagged: Array, room: float) -> tuple[float, float]:
     """Ends of an axis that shows flagged values too, unless they are very far from the others."""
-    extreme = flagged[np.isfinite(flagged)]
-    shown = normal[np.isfinite(normal)] if np.isfinite(normal).any() else extreme
+    flagged = flagged[np.isfinite(flagged)]
+    shown = normal[np.isfinite(normal)] if np.isfinite(normal).any() else flagged
     low, high = (float(shown.min()), float(shown.max())) if len(shown) else (0.0, 1.0)
     span = (high - low) or abs(high) or 1.0
-    if len(extreme):
-        low = max(min(low, float(extreme.min())), low - room * span)
-        high = min(max(high, float(extreme.max())), high + room * span)
+    ends = max(flagged.min(initial=low), low - room * span)
+    low, high = float(ends), float(min(flagged.max(initial=high), high + room * span))
     margin = 0.06 * (high - low) or span
     return low - margin, high + margin

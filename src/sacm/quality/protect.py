@@ -74,19 +74,16 @@ class Protection:
         # A device would have to wait for every batch, so there only the first is looked at.
         looked_at = self.last_report is None or x.device.type == "cpu"
         self.last_report = RepairReport(changed)
-        if not self.warned and looked_at and _share(changed & x.isfinite()) > OTHER_UNITS:
-            self.warned = True
-            why = "was it fitted on other units than the model's? Then pass scaler= to protect"
-            share = f"{self.argument.model_name}: the guard repaired {_share(changed):.0%}"
-            warnings.warn(f"{share} of a batch; {why}.", SACMWarning, stacklevel=2)
+        if not self.warned and looked_at:
+            share = float((changed & x.isfinite()).float().mean())
+            if share > OTHER_UNITS:
+                self.warned = True
+                what = f"{self.argument.model_name}: the guard repaired {share:.0%} of a batch"
+                why = "was it fitted on other units than the model's? Then pass scaler= to protect"
+                warnings.warn(f"{what}; {why}.", SACMWarning, stacklevel=2)
         if self.on_flag is not None and bool(changed.any()):
             self.on_flag(self.last_report)
         return repaired
-
-
-def _share(marks: Tensor) -> float:
-    """Share of the values that are marked; waits for the device."""
-    return float(marks.float().mean())
 
 
 def protect(

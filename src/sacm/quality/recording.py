@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -135,10 +136,9 @@ def _from_source(data: Any, options: dict[str, Any]) -> Recording:
     table = read_table(data, options, grid=False)
     segments = tuple(range(start, stop) for _, start, stop in table.series)
 
-    def restore(new: Array, changed: Array) -> Any:
-        # Rows that were averaged into even steps are none of those that came.
-        return new if options.get("resample") else _give_back(data, table, new, changed)
-
+    # Rows that were averaged into even steps are none of those that came.
+    averaged = options.get("resample") is not None
+    restore = (lambda new, _: new) if averaged else partial(_give_back, data, table)
     labels = tuple(name for name, *_ in table.series)
     rows = table.name, table.values, table.names, segments, labels, segments, restore, table.times
     return Recording(*rows, notes=table.notes, understood=table.understood)
@@ -182,10 +182,7 @@ def _from_forecasting(data: ForecastingData) -> Recording:
     named = {range(s.start, s.stop): s.name for s in data.segments if s.stop > s.start}
     ends = [(max(s.start, training.start), min(s.stop, training.stop)) for s in named]
     train = tuple(range(first, max(first, stop)) for first, stop in ends)
-
-    def restore(new: Array, changed: Array) -> ForecastingData:
-        return replace(data, values=_replace(data.values, new, changed))
-
+    restore = partial(_replace, data, "values")
     rows = data.name, values, data.columns, tuple(named), tuple(named.values()), train, restore
     borders = tuple(end for part in data.splits for end in (part.start, part.stop))
     return Recording(*rows, data.timestamps, borders, data.notes)
@@ -195,14 +192,12 @@ def _from_anomaly(data: AnomalyData) -> Recording:
     """The training rows of telemetry."""
     named = {segment.train: segment.name for segment in data.segments if len(segment.train)}
     columns, train = data.columns or tuple(map(str, range(data.channels))), tuple(named)
-
-    def restore(new: Array, changed: Array) -> AnomalyData:
-        return replace(data, train=_replace(data.train, new, changed))
-
+    restore = partial(_replace, data, "train")
     rows = data.name, data.train, columns, train, tuple(named.values()), train, restore
     return Recording(*rows, notes=(*data.notes, TEST_KEPT))
 
 
-def _replace(old: Array, new: Array, changed: Array) -> Array:
-    """Changed values in the precision of the others, which stay as they are."""
-    return np.where(changed, new.astype(old.dtype), old)
+def _replace(data: Any, name: str, new: Array, changed: Array) -> Any:
+    """A data set with changed values in the precision of the others, which stay as they are."""
+    old = getattr(data, name)
+    return replace(data, **{name: np.where(changed, new.astype(old.dtype), old)})

@@ -127,7 +127,8 @@ class WindowGuard(nn.Module):
         with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
             # Differences first: in float32 a small change at a high level would be lost.
             values = x.detach() if x.dtype == torch.float64 else x.detach().float()
-            scaled = z = ((values - self._steps[0]) / self._steps[1]).float()
+            mean, scale = self._steps[:2]
+            scaled = z = ((values - mean) / scale).float()
             flags = self._certain(values, z, x.dtype)
             grades = torch.zeros_like(flags)
             if _some(flags):
@@ -221,7 +222,8 @@ class WindowGuard(nn.Module):
     def _certain(self, values: Tensor, z: Tensor, dtype: torch.dtype) -> Tensor:
         """Flags of missing values, gap codes, broken rules, impossible values and stuck runs."""
         flags = torch.zeros_like(z, dtype=torch.uint8)
-        inside = (z >= self._steps[2]) & (z <= self._steps[3])  # NaN is neither
+        low, high = self._steps[2:-2]
+        inside = (z >= low) & (z <= high)  # NaN is neither
         if tracing() or not inside.all():
             flags = flags.masked_fill(~inside, Kind.SPIKE).masked_fill(~z.isfinite(), Kind.MISSING)
         if self._ruled:
@@ -272,10 +274,11 @@ class WindowGuard(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """z-scores with rough channels and spikes repaired, their flags and grades."""
         residual, middle = _scores(self.residuals(z))
-        doubt, rough = residual > self._steps[4], (middle > self.cuts[1, 1]) & ~self.alone
+        suspect, fail = self._steps[-2:]
+        doubt, rough = residual > suspect, (middle > self.cuts[1, 1]) & ~self.alone
         if not _some(doubt) and not _some(rough):
             return z, flags, grades
-        measured, sure = (flags == 0) & ~self.alone, residual > self._steps[5]
+        measured, sure = (flags == 0) & ~self.alone, residual > fail
         if _some(sure):
             sure = sure & measured & self._few(doubt, 2)
             sure = sure & self._few(sure, (1, 2))
@@ -402,8 +405,8 @@ def fit_window_guard(
             np.isfinite(ranges), [[-inf], [inf]], [z.min(0) - room, z.max(0) + room]
         ),
         "rule_range": ranges,
-        "codes": _table([rule.codes or c for c, rule in zip(levels.codes, rules, strict=True)]),
-        "rests": _table(rests),
+        "codes": by_channel([rule.codes or c for c, rule in zip(levels.codes, rules, strict=True)]),
+        "rests": by_channel(rests),
         "max_change": [rule.max_change for rule in rules],
         "needs": needed_channels(rules),
         "basis": np.zeros((length * channels, 0)),
@@ -436,7 +439,7 @@ def fit_window_guard(
     return guard._with(size=size, cuts=cuts * factors)
 
 
-def _table(values: Sequence[Any]) -> np.ndarray:
+def by_channel(values: Sequence[Any]) -> np.ndarray:
     """Some numbers for each of C channels as `[n, C]`, NaN where there are fewer."""
     return np.array(list(zip_longest(*values, fillvalue=np.nan)), float).reshape(-1, len(values))
 
