@@ -186,6 +186,8 @@ def test_another_time_step_is_an_error() -> None:
         stream.push([0, 0, 0], time="2024-01-01 01:30")
     with pytest.raises(ArgumentError, match="is no time"):
         stream.push([0, 0, 0], time="yesterday")
+    with pytest.raises(ArgumentError, match="is no time"):
+        stream.push([0, 0, 0], time=pd.NaT)
 
 
 def test_a_stream_goes_on_from_its_state(guard: Guard) -> None:
@@ -200,6 +202,8 @@ def test_a_stream_goes_on_from_its_state(guard: Guard) -> None:
         expected, found = whole.push(row), later.push(row)
         np.testing.assert_array_equal(expected.flags, found.flags)
         np.testing.assert_array_equal(expected.values, found.values)
+    with pytest.raises(ArgumentError, match="none that state_dict"):
+        later.load_state_dict({"rows": "x"})
     with pytest.raises(ArgumentError, match="of another guard"):
         later.load_state_dict({"rows": [[0.0]], "gap": [0], "count": 0, "time": None})
 

@@ -180,6 +180,8 @@ def test_wrong_calls_get_one_sentence() -> None:
         protect(network(), object())
     with pytest.raises(ArgumentError, match=r"nn\.Module"):
         protect("network", guard())  # type: ignore[type-var]  # wrong on purpose
+    with pytest.raises(ArgumentError, match="on_flag must be a function"):
+        protect(network(), guard(), on_flag=3)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(ArgumentError, match="cannot put a repaired window back"):
         protect(network(), guard(), input_arg=lambda a, k: a[0])
     model = protect(network(), guard())
@@ -193,7 +195,10 @@ def test_wrong_calls_get_one_sentence() -> None:
         (object(), "must have mean and std"),
         (SimpleNamespace(mean=[0.0, 1.0], std=[1.0, 1.0]), "does not take rows of 3 channels"),
         (SimpleNamespace(mean=MEAN, std=0 * SCALE), "deviation of 0"),
+        (SimpleNamespace(mean=MEAN, std=np.nan * SCALE), "or no number"),
         (SimpleNamespace(inverse_transform=np.exp), "must be linear"),
+        (SimpleNamespace(inverse_transform=lambda rows: rows[:, ::-1]), "channel by channel"),
+        (SimpleNamespace(inverse_transform=lambda rows: rows.scale_), "has no attribute 'scale_'"),
     ],
 )
 def test_scalers_that_cannot_work_are_refused(scaler: Any, sentence: str) -> None:

@@ -491,9 +491,12 @@ class GuardStream:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
-        rows = np.array(state["rows"], np.float64)
-        if rows.shape != self._rows.shape:
+        try:
+            rows, gap = np.array(state["rows"], np.float64), np.array(state["gap"], int)
+            count = int(state["count"])
+            time = None if state["time"] is None else np.datetime64(state["time"], "ns")
+        except (KeyError, TypeError, ValueError):
+            raise ArgumentError("the state is none that state_dict of a stream gave.") from None
+        if rows.shape != self._rows.shape or gap.shape != self._gap.shape:
             raise ArgumentError("the state is of a stream of another guard.")
-        self._rows, self._gap = rows, np.array(state["gap"], int)
-        self._count = int(state["count"])
-        self._time = None if state["time"] is None else np.datetime64(state["time"], "ns")
+        self._rows, self._gap, self._count, self._time = rows, gap, count, time

@@ -138,6 +138,8 @@ def protect(
         raise ArgumentError("protect the model itself first, then compile it.")
     if _hooks(model):
         raise ArgumentError(f"{type(model).__name__} is already protected: unprotect it first.")
+    if on_flag is not None and not callable(on_flag):
+        raise ArgumentError(f"on_flag must be a function of a report, got {on_flag!r}.")
     module = window_guard_of(guard)
     argument = WindowArgument(model, input_arg, window_layout, module.channels)
     if not argument.can_replace:
@@ -187,23 +189,22 @@ def window_guard_of(guard: Any) -> WindowGuard:
 
 def _units_of(scaler: Any, channels: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation `[C]` of a linear scaler, from three rows that it scales back."""
-    rows = np.array([0.0, 1.0, -2.0])[:, None] * np.ones(channels)
+    kind, zeros, last = type(scaler).__name__, np.zeros(channels), -1.0 - np.arange(channels)
+    back = getattr(scaler, "inverse_transform", None)
+    if back is None and not (hasattr(scaler, "mean") and hasattr(scaler, "std")):
+        why = "must have mean and std by channel, or inverse_transform"
+        raise ArgumentError(f"scaler {why}: {kind} has not.")
     try:
-        if callable(getattr(scaler, "inverse_transform", None)):
-            rows = scaler.inverse_transform(rows)
-        else:
-            rows = rows * np.asarray(scaler.std) + np.asarray(scaler.mean)
-        offset, ones, others = np.asarray(rows, np.float64)
-    except AttributeError:
-        why = f"must have mean and std by channel, or inverse_transform: {type(scaler).__name__}"
-        raise ArgumentError(f"scaler {why} has not.") from None
-    except Exception as error:
+        rows = np.stack([zeros, zeros + 1, last])
+        rows = back(rows) if back else rows * np.ravel(scaler.std) + np.ravel(scaler.mean)
+        offset, ones, others = np.asarray(rows, np.float64).reshape(-1, channels)
+    except Exception as error:  # scalers have many kinds of their own
         raise ArgumentError(
             f"the scaler does not take rows of {channels} channels, those of the guard: {error}"
         ) from error
     slope = ones - offset
-    if not np.allclose(offset - 2 * slope, others, rtol=SMALL):
-        raise ArgumentError(f"scaler must be linear, which {type(scaler).__name__} is not.")
-    if not slope.all():
-        raise ArgumentError("the scaler has a deviation of 0 in some channel.")
+    if not np.isfinite(offset).all() or not (np.isfinite(slope) & (slope != 0)).all():
+        raise ArgumentError("the scaler has a deviation of 0, or no number, in some channel.")
+    if not np.allclose(offset + slope * last, others, rtol=SMALL):
+        raise ArgumentError(f"scaler must be linear, channel by channel, which {kind} is not.")
     return offset, slope
