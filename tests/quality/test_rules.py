@@ -201,6 +201,15 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "a wrong letter": ("flow:\n  codes: [1]\n  Range: [1, 2]\n", "line 3: flow.Range is no rule"),
     "a rule twice": ("flow:\n  range: [1, 2]\n  range: [1, 3]\n", "line 3: flow.range is written"),
     "a channel twice": ("flow:\n  codes: 1\nflow:\n  codes: 2\n", "line 3: flow is written twice"),
+    "a thirteenth month": (
+        "flow:\n  codes: 1\n  maintenance: [[2024-13-01, 2024-14-01]]\n",
+        "line 3: flow.maintenance holds what is no value",
+    ),
+    "a list as a channel": (
+        "? [a, b]\n: {codes: 1}\n",
+        "line 1: a channel or a rule must be a name",
+    ),
+    "a list as a rule": ("flow:\n  ? [x]\n  : 3\n", "line 2: a channel or a rule must be a name"),
     "no such channel": ("flw:\n  codes: 1\n", "line 1: flw matches no channel; channels are temp"),
     "a pattern of nothing": ("x*:\n  codes: 1\n", "line 1: x\\* matches no channel"),
     "one limit": ("flow:\n  range: 3\n", "line 2: flow.range must be two numbers"),
@@ -271,6 +280,10 @@ BAD_EVENTS: dict[str, tuple[str, str]] = {
     "no last row": (HEAD + "flow,spike,1,,yes,\n", "line 2: last must be a row number"),
     "rows backwards": (HEAD + "flow,x,1,2,,\nflow,x,9,2,yes,\n", "line 3: last is before first"),
     "a wrong time": (HEAD + "flow,spike,1,2,yes,soon\n", "line 2: first_time is no time"),
+    "times backwards": (
+        "channel,first,last,first_time,last_time,keep\nflow,1,2,2024-01-05,2024-01-02,yes\n",
+        "line 2: last_time is before first_time",
+    ),
     "an empty channel": (HEAD + ",spike,1,2,yes,\n", "line 2: channel is empty"),
 }
 

@@ -161,13 +161,22 @@ def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[Any, int]]:
             raise yaml.MarkedYAMLError(problem=why, problem_mark=node.start_mark)
         for key, value in node.value:
             inner = value.value if isinstance(value, yaml.MappingNode) else []
-            keys = [((key.value,), key), *(((key.value, rule.value), rule) for rule, _ in inner)]
-            for name, place in keys:
+            parts = [((key.value, rule.value), rule, held) for rule, held in inner]
+            parts = [((key.value,), key, value), *parts]
+            for name, place, _ in parts:
+                if not isinstance(place, yaml.ScalarNode):
+                    why = "a channel or a rule must be a name"
+                    raise yaml.MarkedYAMLError(problem=why, problem_mark=place.start_mark)
                 if name in lines:
                     why = f"{'.'.join(name)} is written twice"
                     raise yaml.MarkedYAMLError(problem=why, problem_mark=place.start_mark)
                 lines[name] = place.start_mark.line + 1
-            content[key.value] = loader.construct_object(value, deep=True)
+            for name, _, held in reversed(parts):  # rules first, so that errors name theirs
+                try:
+                    content[key.value] = loader.construct_object(held, deep=True)
+                except (TypeError, ValueError) as error:  # such as a thirteenth month
+                    why = f"{'.'.join(name)} holds what is no value: {error}"
+                    raise yaml.MarkedYAMLError(problem=why, problem_mark=held.start_mark) from None
     except OSError as error:
         raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
@@ -257,14 +266,15 @@ def read_kept(source: Any) -> tuple[tuple[Any, ...], ...]:
     refuse(~marks.isin((*_YES, *_NO)), "keep must be yes or empty")
     text = text[marks.isin(_YES)]
     refuse(text["channel"] == "", "channel is empty")
-    ends = pd.DataFrame({"channel": text["channel"]})
+    ends, times = pd.DataFrame({"channel": text["channel"]}), {}
     for key in ("first", "last"):
         refuse(~text[key].str.fullmatch(r"\d+(\.0)?"), f"{key} must be a row number")
         ends[key] = text[key].astype(float).astype(int)
         written = text.get(f"{key}_time", pd.Series("", text.index))
-        wrong = pd.to_datetime(written, errors="coerce", format="ISO8601").isna()
-        refuse(wrong & (written != ""), f"{key}_time is no time")
+        times[key] = pd.to_datetime(written, errors="coerce", format="ISO8601", utc=True)
+        refuse(times[key].isna() & (written != ""), f"{key}_time is no time")
     refuse(ends["last"] < ends["first"], "last is before first")
+    refuse(times["last"] < times["first"], "last_time is before first_time")
     if {"first_time", "last_time"} <= set(text):
         timed = (text["first_time"] != "") & (text["last_time"] != "")
         for key in ("first", "last"):
