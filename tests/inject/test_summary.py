@@ -98,6 +98,14 @@ def test_nothing_is_added_where_nothing_can_be_covered() -> None:
     assert "0 of 1 dropout sites adaptive, 0 scalars added." in str(modulator.summary())
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_scripted_dropout_is_named() -> None:
+    scripted = torch.jit.script(nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.2)))
+    model = nn.Sequential(nn.Linear(CHANNELS, 8), nn.Dropout(0.1), scripted)
+    modulator = sacm.attach(model, example_inputs=windows())
+    assert "not covered" in line_of(modulator.summary(), "2.1")
+
+
 def test_a_tied_site_that_is_not_covered_keeps_its_reason() -> None:
     shared = nn.LSTM(CHANNELS, CHANNELS, num_layers=2, dropout=0.1, batch_first=True)
     model = nn.ModuleDict({"a": shared, "b": shared, "c": nn.Dropout(0.1)})

@@ -233,7 +233,7 @@ def _judge(module: nn.Module, everywhere: bool) -> tuple[str | None, Callable[..
         kernel = "not covered: drops inside a fused recurrent kernel"
         return f"{kernel}; coverage='all' runs its layers one by one", None
     is_layer = next(module.parameters(), None) is None and not any(module.children())
-    name = type(module).__name__.lower()
+    name = getattr(module, "original_name", type(module).__name__).lower()  # of scripted modules
     if is_layer and ("drop" in name or "stochasticdepth" in name):
         return "not covered: a dropout class of its own", None
     return None, None
