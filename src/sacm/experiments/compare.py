@@ -36,9 +36,9 @@ from sacm.training.trainer import train
 SIGNIFICANT = 0.05
 FEW = 5  # pairs, below which a t-test rests on hardly any spread
 LEGEND = (
-    "Mean ± sample deviation over seeds. Gain against the first strategy, positive is better; "
-    "95 %: t interval of the mean gain over seeds; W/T/L: pairs that got better, stayed equal, got "
-    "worse; p: paired t-test."
+    "Mean ± sample deviation over seeds; MSE and MAE are z-scored where no unit is named. Gain "
+    "against the first strategy, positive is better; 95 %: t interval of the mean gain over seeds; "
+    "W/T/L: pairs that got better, stayed equal, got worse; p: paired t-test."
 )
 ANOMALY_LEGEND = (
     " PA: point-adjusted, which random scores pass easily; the random row has what they reach. "
