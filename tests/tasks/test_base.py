@@ -10,6 +10,7 @@ import torch
 
 from sacm.data import ChannelScaler
 from sacm.tasks import get_task
+from sacm.tasks.base import answers
 from tests.training.cases import TASKS, make_data, make_settings, small_run
 
 
@@ -42,3 +43,15 @@ def test_windows_take_the_scaler_they_are_given(task: str) -> None:
     for part, other in zip(windows, own, strict=True):
         assert part.scaler is doubled
         torch.testing.assert_close(part.batch([0, 3]).x * 2, other.batch([0, 3]).x)
+
+
+def test_an_error_between_batches_leaves_gradients_on_and_the_mode(tmp_path: Path) -> None:
+    run, data = small_run("forecasting", tmp_path, epochs=1), make_data("forecasting")
+    trained = run.load_trained()
+    trained.model.train()
+    windows = run.task.windows(run.settings, data).test
+    held = answers(trained.model, [windows.batch([0]), windows.batch([1])], trained.strategy)
+    _, answer = next(held)  # the caller stops here, as an error stops it
+    assert not torch.is_inference_mode_enabled()
+    assert trained.model.training
+    assert not answer.is_inference()

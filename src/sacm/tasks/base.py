@@ -258,7 +258,9 @@ def answers(
     model: nn.Module, batches: Iterable[Any], strategy: Strategy
 ) -> Iterator[tuple[Any, Tensor]]:
     """Batches on the device of a network, each with what the network says of it."""
-    with evaluating(model) as device:
-        for batch in batches:
+    for batch in batches:
+        with evaluating(model) as device:
             batch = to_device(batch, device)
-            yield batch, model(strategy.inputs(batch.x), *beside_windows(batch)).float()
+            answer = model(strategy.inputs(batch.x), *beside_windows(batch)).float()
+        # Outside of the context: an error of the caller must not leave gradients off.
+        yield batch, answer.clone()
