@@ -211,10 +211,10 @@ class Guard:
 
     def _worst_needed(self, flags: Array, grades: Array) -> Array:
         """The worst grade `[T, C]` of the channels that each one needs; a gap says nothing."""
-        worst = np.zeros_like(grades)
-        graded = np.where(np.isin(flags, (Kind.MISSING, Kind.CODE)), 0, grades)
+        worst, gap = np.zeros_like(grades), (flags == Kind.MISSING) | (flags == Kind.CODE)
         for channel in np.flatnonzero(self._needs.any(1)):
-            worst[:, channel] = graded[:, self._needs[channel]].max(1)
+            needed = self._needs[channel]
+            worst[:, channel] = np.where(gap[:, needed], 0, grades[:, needed]).max(1)
         return worst
 
     def inspect(self, data: Any) -> Quality:
