@@ -19,7 +19,6 @@ from sacm.training import Hardware, Run, contest, train
 from sacm.training.trainer import Training
 
 STATISTICAL = {
-    "fitted smoothing",
     "seasonal naive",
     "exponential smoothing",
     "Theta",

@@ -19,19 +19,20 @@ from torch import Tensor, nn
 from sacm.backbones.base import ForecastNetwork
 
 _LEVELS = (0.05, 0.15, 0.35, 0.65, 0.9, 0.999)  # smoothing of the level
-_TRENDS = (  # smoothing of the trend, and its damping
-    (0.0, 0.0), (0.03, 1.0), (0.2, 1.0), (0.6, 1.0), (0.03, 0.97), (0.2, 0.97), (0.03, 0.9),
-    (0.2, 0.9), (0.9, 0.9),
-)  # fmt: skip
+_TRENDS = (  # smoothing of the trend and its damping: without a trend, with one, with a damped one
+    ((0.0, 0.0),),
+    ((0.03, 1.0), (0.2, 1.0), (0.6, 1.0)),
+    ((0.03, 0.97), (0.2, 0.97), (0.03, 0.9), (0.2, 0.9), (0.9, 0.9)),
+)
 _SEASONS = (0.01, 0.1, 0.4)  # smoothing factors of the season
 _NO_SEASON, _ADDITIVE, _MULTIPLICATIVE = 0.0, 1.0, 2.0
-_FORMS = 24  # forms of smoothing that a fitted network keeps
-_FIRST_SEASONS, _FIRST_ROWS = 4, 24  # seasons and rows that give the initial states
-_BEST, _NEAR, _WIDTHS = 4, 10, (1.0, 0.6, 0.36)  # search for constants: kept, neighbours, how near
+_FIRST_SEASONS, _FIRST_ROWS = 5, 10  # seasons and rows that give the initial states
+_NEAR, _WIDTHS = 6, (1.0, 0.6)  # neighbours of a form that a round tries, and how near they are
+_SHARPNESS = 0.5  # of Akaike weights: below 1 the forms have more equal shares
 _SETTLING = 6  # steps that decide on nothing, at least
 _LEAST_RATIO, _MOST_RATIO = 0.05, 20.0  # of a multiplicative season
 _MOST_DEVIATIONS = 100.0  # that a level may have where the season is multiplicative
-_AT_ONCE = 1024  # windows of single channels that are smoothed together
+_AT_ONCE = 256  # windows of single channels that are smoothed together
 _PENALTIES = tuple(10.0**power for power in range(-3, 5))  # ridge penalties, as shares of a row
 
 
@@ -136,50 +137,64 @@ def solve_ridge(inputs: Tensor, targets: Tensor, counts: Tensor, penalty: float)
 class SmoothingForecaster(StatisticalForecaster):
     """Exponential smoothing with or without trend, damping and season (additive, multiplicative).
 
-    Every window is smoothed in several forms; the forecast is their mean, each by its Akaike weight
-    in that window, so that the window decides on trend, season and memory. `forms` `[5, C, K]` are
-    smoothing of the level, of the trend, damping (0: no trend), smoothing of the season, and its
-    kind. `fit` keeps those that matter on the data, for every channel its own.
+    Constants are fitted in every window: from `forms` `[5, C, K]`, one for each kind of trend and
+    season, neighbours are tried in a few rounds. The forecast is the mean of those tried last, by
+    their Akaike weights in the window. The five numbers of a form are smoothing of the level, of
+    the trend, damping (0: no trend), smoothing of the season, and the kind of season. `fit` finds
+    the forms to begin with, for every channel its own.
     """
 
     forms: Tensor
+    noise: Tensor
     drift = 1.0  # the share of the line's slope that the trend begins with
     whole = False  # whether the first states come from the whole window
 
     def __init__(self, *, input_len: int, horizon: int, channels: int, season: int = 1) -> None:
         super().__init__(input_len=input_len, horizon=horizon, channels=channels, season=season)
-        self.register_buffer("forms", self.first_forms()[:, None].repeat(1, channels, 1))
+        first = torch.stack([forms[:, 0] for forms in self.all_forms()], dim=-1)  # [5, K]
+        self.register_buffer("forms", first[:, None].repeat(1, channels, 1))
+        random, widths = torch.Generator().manual_seed(0), torch.tensor(_WIDTHS)
+        size = (len(_WIDTHS), 4, 1, first.shape[1], _NEAR)
+        noise = widths.view(-1, 1, 1, 1, 1) * torch.randn(size, generator=random)
+        self.register_buffer("noise", noise, persistent=False)
 
-    def all_forms(self) -> Tensor:
-        """The forms to choose from `[5, K]`."""
-        seasons = [(0.0, _NO_SEASON)]
+    def all_forms(self) -> list[Tensor]:
+        """The forms `[5, M]` that `fit` tries, of each kind of trend and season."""
+        seasons: list[list[tuple[float, float]]] = [[(0.0, _NO_SEASON)]]
         if self.season > 1:
-            seasons += product(_SEASONS, (_ADDITIVE, _MULTIPLICATIVE))
-        forms = product(_LEVELS, _TRENDS, seasons)
-        return torch.tensor([(level, *trend, *season) for level, trend, season in forms]).T
-
-    def first_forms(self) -> Tensor:
-        """As many forms `[5, K]` as a fitted network keeps."""
-        return self.all_forms()[:, :_FORMS]
+            seasons += [[(g, kind) for g in _SEASONS] for kind in (_ADDITIVE, _MULTIPLICATIVE)]
+        kinds = product(_TRENDS, seasons)
+        return [
+            torch.tensor([(a, *trend, *season) for a, trend, season in product(_LEVELS, *kind)]).T
+            for kind in kinds
+        ]
 
     def fit(self, x: Tensor) -> None:
-        """Keep the forms that have the largest mean weight in windows `[N, L, C]`."""
-        forms = self.all_forms().to(x.device)
+        """Of each kind begin with the form that fits windows `[N, L, C]` best."""
         windows, heights, _, _ = self.normalize(x)
-        criterion = self._smooth(windows, heights, forms[:, None])[1]
-        share = torch.softmax(-criterion / 2, dim=1)
-        share = share.unflatten(0, (len(x), -1)).mean(dim=0)  # [C, K]
-        self.forms = forms[:, share.topk(self.forms.shape[2], dim=1).indices]
+        kinds = [forms.to(x.device) for forms in self.all_forms()]
+        criterion = self._smooth(windows, heights, torch.cat(kinds, dim=1)[:, None])[1]
+        criterion = criterion.unflatten(0, (len(x), -1)).mean(dim=0)  # [C, M]
+        parts = criterion.split([forms.shape[1] for forms in kinds], dim=1)
+        best = [f[:, part.argmin(dim=1)] for f, part in zip(kinds, parts, strict=True)]
+        self.forms = torch.stack(best, dim=-1)
 
     def extrapolate(self, windows: Tensor, heights: Tensor) -> Tensor:
         forms = self.forms.repeat(1, len(windows) // self.forms.shape[1], 1)  # [5, N, K]
-        parts = []
         # In parts: the states of all windows at once would not fit into memory.
-        for start in range(0, len(windows), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            ahead, criterion = self._smooth(windows[part], heights[part], forms[:, part])
-            parts.append((ahead * torch.softmax(-criterion / 2, dim=1)).sum(dim=-1).T)
-        return torch.cat(parts)
+        parts = [slice(start, start + _AT_ONCE) for start in range(0, len(windows), _AT_ONCE)]
+        return torch.cat([self._search(windows[p], heights[p], forms[:, p]) for p in parts])
+
+    def _search(self, windows: Tensor, heights: Tensor, best: Tensor) -> Tensor:
+        """Forecasts `[N, H]` from the neighbours of forms `[5, N, K]`."""
+        for noise in self.noise:
+            near = torch.sigmoid(torch.logit(best[:4, ..., None]) + noise)  # 0 and 1 stay
+            kind = best[4:, ..., None].expand(-1, -1, -1, near.shape[3])
+            tried = torch.cat([best[..., None], torch.cat([near, kind])], dim=-1)
+            ahead, criterion = self._smooth(windows, heights, tried.flatten(2))
+            place = criterion.unflatten(1, tried.shape[2:]).argmin(dim=2, keepdim=True)
+            best = tried.gather(3, place.expand(len(tried), *place.shape))[..., 0]
+        return (ahead * torch.softmax(-_SHARPNESS * criterion / 2, dim=1)).sum(dim=-1).T
 
     def _smooth(self, windows: Tensor, heights: Tensor, forms: Tensor) -> tuple[Tensor, Tensor]:
         """Forecasts `[H, N, K]` and Akaike's criterion `[N, K]`; forms are `[5, N or 1, K]`."""
@@ -238,37 +253,10 @@ class SmoothingForecaster(StatisticalForecaster):
         base = level + growth * trend  # [H, N, K]
         seasonal = torch.stack(states)[torch.arange(length, length + self.horizon) % season]
         ahead = torch.where(multiplies, base * seasonal, base + seasonal)
-        # Forms that are not allowed may have run away: their weight is 0, their values count not.
+        # Forms may have run away: their weight is 0, their values count not.
+        allowed = allowed & squares.isfinite()
         ahead = torch.where(allowed, ahead - torch.where(positive, heights, 0), 0)
         return ahead, torch.where(allowed, criterion, math.inf)
-
-
-class FittedSmoothing(SmoothingForecaster):
-    """Exponential smoothing whose constants are fitted, for each kind of trend and season."""
-
-    def first_forms(self) -> Tensor:
-        return self.all_forms()[:, : 9 if self.season > 1 else 3]
-
-    def fit(self, x: Tensor) -> None:
-        """Find the constants that fit the last of the windows `[N, L, C]` best.
-
-        The best forms of each kind are changed at random, by less and less.
-        """
-        windows, heights, _, _ = self.normalize(x[-1:])
-        forms, random = self.all_forms().to(x.device), torch.Generator().manual_seed(0)
-        kinds = 3 * ((forms[2] > 0).int() + (forms[2] == 1).int()) + forms[4]
-        criterion = self._smooth(windows, heights, forms[:, None])[1]
-        of_kind = torch.where(kinds == kinds.unique()[:, None], criterion[:, None], math.inf)
-        best = forms[:, of_kind.topk(_BEST, largest=False).indices]  # [5, C, kinds, best]
-        for width in _WIDTHS:
-            near = best.repeat(1, 1, 1, _NEAR)
-            noise = torch.randn(near[:4].shape, generator=random).to(near)
-            near[:4] = torch.sigmoid(torch.logit(near[:4]) + width * noise)  # 0 and 1 stay
-            tried = torch.cat([best, near], dim=-1)
-            criterion = self._smooth(windows, heights, tried.flatten(2))[1]
-            places = criterion.unflatten(1, tried.shape[2:]).topk(_BEST, largest=False).indices
-            best = tried.gather(-1, places.expand(len(tried), *places.shape))
-        self.forms = best[..., 0]
 
 
 class ThetaForecaster(SmoothingForecaster):
@@ -276,10 +264,9 @@ class ThetaForecaster(SmoothingForecaster):
 
     drift, whole = 0.5, True
 
-    def all_forms(self) -> Tensor:
+    def all_forms(self) -> list[Tensor]:
         kinds = (_NO_SEASON, _ADDITIVE, _MULTIPLICATIVE)[: 3 if self.season > 1 else 1]
-        forms = [(level, 0.0, 1.0, 0.0, kind) for level, kind in product(_LEVELS, kinds)]
-        return torch.tensor(forms).T
+        return [torch.tensor([(a, 0.0, 1.0, 0.0, kind) for a in _LEVELS]).T for kind in kinds]
 
 
 @cache
@@ -317,7 +304,6 @@ class MeanForecaster(ForecastNetwork):
 STATISTICAL: dict[str, type[StatisticalForecaster]] = {
     "seasonal naive": SeasonalNaive,
     "exponential smoothing": SmoothingForecaster,
-    "fitted smoothing": FittedSmoothing,
     "Theta": ThetaForecaster,
     "linear regression": LinearForecaster,
 }

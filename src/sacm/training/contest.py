@@ -50,13 +50,13 @@ _LEAD = 0.98  # of the error on rows as they came, which another strategy must r
 _LARGE = 0.25  # of the time limit must be left for a network of the paper's size to begin
 _VALIDATION = 256  # windows that decide, at most
 _CHANNEL_WINDOWS = 4096  # windows of single channels that decide or are learnt from, at most
-_FORMS_FROM = 256  # windows of single channels that choose the forms of smoothing, at most
+_FORMS_FROM = 64  # windows that choose the forms of smoothing, at most
 _ENOUGH = 1000  # training windows from which networks take part
 _STEPS = (25, 100)  # fewest and most optimizer steps between two validations
 _LEARNING_RATE = 1e-3  # small networks and short training
-_POWER = 6.0  # of a candidate's validation error, by which its weight falls
-_SMOOTHING = ("exponential smoothing", "fitted smoothing")  # favoured, as few rows decide badly:
-_FAVOUR = 2.0  # times 1 + this over the horizons in the validation rows
+_POWER = 6.0  # of a candidate's validation error, by which its weight falls; few rows decide badly:
+_FEW = 6.0  # horizons in the validation rows that halve the power
+_FAVOURED, _FAVOUR = "exponential smoothing", 20.0  # times 1 + this over the horizons
 _BASELINE, _BASELINE_SHARE = "seasonal naive", 0.25  # of its weight: smoothing can do the same
 _LEAST_WEIGHT = 0.05  # candidates with less are left out
 
@@ -186,30 +186,25 @@ class Contest:
             lowest = np.nanmin(self.data.values[train.start : train.stop], axis=0)
             zero[lowest > 0] = torch.from_numpy(-scaler.mean / scaler.std).float()[lowest > 0]
         season = self.season if self.windows.val.input_len >= 2 * self.season + 2 else 1
-        longest = self.settings.input_len
-        shorter = min(longest, max(1, len(train) - self.settings.horizon))
-        rows = {"linear regression": self.rows, "exponential smoothing": shorter}
         for name in STATISTICAL:
             started = time.monotonic()
-            candidate = Candidate(
-                name, {"name": name, "season": season, "input_len": rows.get(name, longest)}
-            )
+            rows = self.rows if name == "linear regression" else self.settings.input_len
+            candidate = Candidate(name, {"name": name, "season": season, "input_len": rows})
             model = self._build([candidate])
             network = networks_of(model)[0]
             network.zero = zero.to(self.fabric.device)
             if isinstance(network, LinearForecaster):
-                batch = to_device(self._some(self.learnt, _CHANNEL_WINDOWS), self.fabric.device)
+                count = min(len(self.learnt), max(1, _CHANNEL_WINDOWS // self.data.channels))
+                places = np.unique(np.linspace(0, len(self.learnt) - 1, count).astype(int))
+                batch = to_device(self.learnt.batch(places), self.fabric.device)
                 network.fit(batch.x, batch.y, _counts(batch))
             elif isinstance(network, SmoothingForecaster):
-                batch = to_device(self._some(self.windows.val, _FORMS_FROM), self.fabric.device)
-                network.fit(self.strategy.inputs(batch.x))
+                count = min(len(self.data.last_rows(1)), _FORMS_FROM)  # one for each series
+                places = np.linspace(len(self.windows.val) - 1, 0, count).astype(int)
+                last = to_device(self.windows.val.batch(places), self.fabric.device)
+                network.fit(self.strategy.inputs(last.x))
             self._judge(candidate, model)
             candidate.seconds = time.monotonic() - started
-
-    def _some(self, windows: ForecastWindows, most: int) -> ForecastBatch:
-        """Windows from the first to the last, of so many single channels at most."""
-        count = min(len(windows), max(1, most // self.data.channels))
-        return windows.batch(np.unique(np.linspace(0, len(windows) - 1, count).astype(int)))
 
     def race_networks(self) -> None:
         """Let small networks begin, the best go on, and a large one follow if there is time."""
@@ -292,8 +287,7 @@ class Contest:
         errors = {candidate.name: candidate.error for candidate in order}
         rows = self.data.splits.val
         measured = np.isfinite(self.data.values[rows.start : rows.stop]).sum()
-        horizons = measured / self.data.channels / self.settings.horizon
-        weights = choose_weights(errors, float(horizons))
+        weights = choose_weights(errors, float(measured / self.settings.horizon))
         for candidate in order:
             candidate.weight = weights[candidate.name]
         chosen = [candidate for candidate in order if candidate.weight > 0]
@@ -350,19 +344,19 @@ def choose_weights(errors: Mapping[str, float], horizons: float) -> dict[str, fl
     """Weights of candidates for their mean, by their validation errors.
 
     They fall by a high power of the error, so that a candidate that is twice as bad is left out.
-    Smoothing counts more where there are few `horizons` of validation rows. Weights below a
-    twentieth are 0.
+    Where the validation rows hold few `horizons`, the power is lower and smoothing counts more.
+    Weights below a twentieth are 0.
 
     Example:
         >>> errors = {"Theta": 1.0, "linear regression": 1.0, "PatchTST (small)": 2.0}
         >>> choose_weights(errors, 10)
         {'Theta': 0.5, 'linear regression': 0.5, 'PatchTST (small)': 0.0}
     """
-    best = max(min(errors.values()), 1e-12)
-    factors = dict.fromkeys(_SMOOTHING, 1 + _FAVOUR / max(horizons, 1.0))
-    factors[_BASELINE] = _BASELINE_SHARE
+    best, horizons = max(min(errors.values()), 1e-12), max(horizons, 1.0)
+    factors = {_FAVOURED: 1 + _FAVOUR / horizons, _BASELINE: _BASELINE_SHARE}
+    power = _POWER * horizons / (horizons + _FEW)
     weights = {
-        name: factors.get(name, 1.0) * (best / max(error, 1e-12)) ** _POWER
+        name: factors.get(name, 1.0) * (best / max(error, 1e-12)) ** power
         for name, error in errors.items()
     }
     least = _LEAST_WEIGHT * sum(weights.values())
