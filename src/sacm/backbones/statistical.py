@@ -27,8 +27,7 @@ _TRENDS = (  # smoothing of the trend and its damping: without a trend, with one
 _SEASONS = (0.01, 0.1, 0.4)  # smoothing factors of the season
 _NO_SEASON, _ADDITIVE, _MULTIPLICATIVE = 0.0, 1.0, 2.0
 _FIRST_SEASONS, _FIRST_ROWS = 5, 10  # seasons and rows that give the initial states
-_NEAR, _WIDTHS = 6, (1.0, 0.6)  # neighbours of a form that a round tries, and how near they are
-_SHARPNESS = 0.5  # of Akaike weights: below 1 the forms have more equal shares
+_NEAR, _WIDTHS = 6, (1.0, 0.6, 0.4)  # neighbours of a form in each round, and how near
 _SETTLING = 6  # steps that decide on nothing, at least
 _LEAST_RATIO, _MOST_RATIO = 0.05, 20.0  # of a multiplicative season
 _MOST_DEVIATIONS = 100.0  # that a level may have where the season is multiplicative
@@ -194,7 +193,7 @@ class SmoothingForecaster(StatisticalForecaster):
             ahead, criterion = self._smooth(windows, heights, tried.flatten(2))
             place = criterion.unflatten(1, tried.shape[2:]).argmin(dim=2, keepdim=True)
             best = tried.gather(3, place.expand(len(tried), *place.shape))[..., 0]
-        return (ahead * torch.softmax(-_SHARPNESS * criterion / 2, dim=1)).sum(dim=-1).T
+        return (ahead * torch.softmax(-criterion / 2, dim=1)).sum(dim=-1).T
 
     def _smooth(self, windows: Tensor, heights: Tensor, forms: Tensor) -> tuple[Tensor, Tensor]:
         """Forecasts `[H, N, K]` and Akaike's criterion `[N, K]`; forms are `[5, N or 1, K]`."""
