@@ -249,8 +249,7 @@ class _Checks:
             if self.learning:
                 independent = self.independent(residual / levels.size, known)
                 levels.lone = independent | (levels.lone & by_model)
-                cuts = config.together, config.related
-                levels.related = predictor.related_channels(score, known, *cuts)
+                levels.related = predictor.related_channels(score, known, config)
             shared = predictor.shared_score(score, levels.related)
             nearby = np.maximum(shared, predictor.nearby_score(score))
             divided = np.where(levels.lone, score, score / nearby)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sacm.quality.config import NORMAL, Models
+from sacm.quality.config import NORMAL, GuardConfig, Models
 
 Array = np.ndarray
 LISTED = 8  # names in a sentence
@@ -159,9 +159,9 @@ def neighbour_residual(values: Array, kept: Array, rows: Rows) -> Array:
     return np.where(high < low, 0.0, values - nearer)
 
 
-def related_channels(scores: Array, known: Array, large: float, share: float) -> Array:
+def related_channels(scores: Array, known: Array, config: GuardConfig) -> Array:
     """Channels `[C, C]` whose large scores coincide beyond chance; `known` are faults `[T, C]`."""
-    fewest = 5
+    large, share, fewest = config.together, config.related, config.shortest
     big, good = (scores > large).astype(float), (~known).astype(float)
     both, count = big.T @ big, big.sum(0)
     chance = np.outer(count, count) / np.maximum(good.T @ good, 1)

@@ -161,8 +161,8 @@ def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[Any, int]]:
             raise yaml.MarkedYAMLError(problem=why, problem_mark=node.start_mark)
         for key, value in node.value:
             inner = value.value if isinstance(value, yaml.MappingNode) else []
-            parts = [((key.value, rule.value), rule, held) for rule, held in inner]
-            parts = [((key.value,), key, value), *parts]
+            parts: list[tuple[tuple[Any, ...], Any, Any]] = [((key.value,), key, value)]
+            parts += [((key.value, rule.value), rule, held) for rule, held in inner]
             for name, place, _ in parts:
                 if not isinstance(place, yaml.ScalarNode):
                     why = "a channel or a rule must be a name"
