@@ -59,7 +59,7 @@ def test_json_holds_what_was_found(sacm: Command, file: Path) -> None:
     assert found["report"] == "q.html"
     assert [each["kind"] for each in found["events"]] == [each.kind for each in quality.events]
     gap = next(each for each in found["events"] if each["kind"] == "missing")
-    assert (gap["first"], gap["last"]) == (60, 65)
+    assert (gap["first"], gap["last"]) == (61, 66)
     assert gap["first_time"].startswith("2024-01-03T12")
 
 

@@ -173,7 +173,7 @@ def test_kept_events_stay_as_measured(tmp_path: Path) -> None:
     table.iloc[500, 0] = 30.0
     table.iloc[700, 1] = 30.0
     events = sacm.inspect(table).to_frame()
-    events.loc[events["first"] == 500, "keep"] = "yes"
+    events.loc[events["first"] == 501, "keep"] = "yes"
     events.to_csv(tmp_path / "events.csv", index=False)
     for keep in (tmp_path / "events.csv", events):
         quality = sacm.inspect(table, keep=keep)

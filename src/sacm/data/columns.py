@@ -366,7 +366,11 @@ def _reason(name: str, column: pd.Series, values: Any, stamps: Stamps) -> str | 
         return "no value"
     if stamps is None:
         return None
-    if (np.abs(values - stamps.year - (stamps.dayofyear - 1) / 366) < 0.1).all():
+    for part in (slice(9), slice(None)):  # years with a fraction
+        years = stamps[part].year + (stamps[part].dayofyear - 1) / 366
+        if not (np.abs(values[part] - years) < 0.1).all():
+            break
+    else:
         return "only repeats the calendar"
     if part_of(name) is None:
         return None

@@ -258,10 +258,15 @@ def _read_text(text: str, reading: Reading) -> pd.DataFrame:
         text, last = text.rsplit("\n", last)[0], 0
     quoted = any(len(cell) > 1 and cell[0] == cell[-1] == "'" for cell in rows[first][:1])
     width, too_long = max(map(len, rows)), None
-    try:
-        frame = pd.read_csv(
-            io.StringIO(text),
-            dtype=str,
+    # Lines before the table are skipped, unless a cell of theirs has several lines; a line of
+    # empty cells, which has no type, gives the number of columns instead.
+    skips = separator not in (" ", ";") and all(x.count('"') % 2 == 0 for x in start[:first])
+    ruler = f"{separator * (width - 1)}\n" if skips else ""
+
+    def parse(**options: Any) -> pd.DataFrame:
+        """The cells of the table, as numbers where a column holds nothing else."""
+        return pd.read_csv(
+            io.StringIO(ruler + text),
             sep=r"\s+" if separator == " " else separator,
             header=None,
             names=range(width),
@@ -270,14 +275,25 @@ def _read_text(text: str, reading: Reading) -> pd.DataFrame:
             skipinitialspace=True,
             skip_blank_lines=False,
             quotechar="'" if quoted else '"',
+            skiprows=range(1, first + 1) if skips else 0,
+            low_memory=False,
+            **options,
         )
+
+    # With semicolons 1.234 may be a thousand, and 007 is a name: such numbers are read later.
+    kept = r"[.,]|^0\d" if separator == ";" else r"^0\d"
+    try:
+        frame = parse(dtype=None if skips else str)
+        if whole_columns := [k for k in range(width) if _is_whole(frame[k])]:
+            frame[whole_columns] = parse(dtype=str, usecols=whole_columns)
     except pd.errors.ParserError as error:
         too_long = re.search(r"line (\d+), saw (\d+)", str(error))
         if not too_long:
             raise reading.error("a quote is opened and never closed: there is no table.") from error
-        line, fields = too_long.groups()
+        line, fields = int(too_long[1]) - skips, too_long[2]
     else:
-        frame = frame[first : len(frame) - last]
+        frame = frame.set_axis(frame.index + (first - 1) * skips)
+        frame = frame[1 if skips else first : len(frame) - last]
         for line in (frame.index[frame[range(len(names), width)].notna().any(axis=1)] + 1)[:1]:
             too_long, fields = line, frame.loc[line - 1].last_valid_index() + 1
     if too_long:
@@ -285,15 +301,15 @@ def _read_text(text: str, reading: Reading) -> pd.DataFrame:
             f"line {line} has {fields} fields where the header has {len(names)}: put a cell that "
             f"holds {separator!r} in quotes."
         )
-    # With semicolons 1.234 may be a thousand, and 007 is a name: such numbers are read later.
-    kept = r"[.,]|^0\d" if separator == ";" else r"^0\d"
     columns = {name: frame[place] for place, name in enumerate(names)}
     empty, again = np.ones(len(frame), dtype=bool), np.ones(len(frame), dtype=bool)
     for name, column in columns.items():
         empty &= column.isna().to_numpy()
         if again.any():
             again &= (column == name).to_numpy(bool, na_value=False)
-    comments = frame[0].str.startswith("#", na=False).to_numpy(bool)
+    comments = np.zeros(len(frame), dtype=bool)
+    if is_text(frame[0]):
+        comments |= frame[0].str.startswith("#", na=False).to_numpy(bool)
     kinds = {"Empty rows": empty, "Repeated headers": again, "Comments": comments}
     for what, marked in kinds.items():
         if marked.any():
@@ -302,13 +318,23 @@ def _read_text(text: str, reading: Reading) -> pd.DataFrame:
     frame = frame[~marked] if marked.any() else frame
     frame = frame.reset_index(drop=True)
     for name in names:
-        numbers = pd.to_numeric(frame[name], errors="coerce")
-        leading = frame[name].str.contains(kept, regex=True, na=False).any()
         if frame[name].isna().all() and (not name or name.startswith("Unnamed: ")):
             frame = frame.drop(columns=name)
-        elif numbers.notna().equals(frame[name].notna()) and not leading:
-            frame[name] = numbers
+        elif is_text(frame[name]):
+            for cells in (frame[name][:HEAD_LINES], frame[name]):  # most are told by the first
+                numbers = pd.to_numeric(cells, errors="coerce")
+                if not numbers.notna().equals(cells.notna()) or cells.str.contains(kept).any():
+                    break
+            else:
+                frame[name] = numbers
     return frame
+
+
+def _is_whole(column: pd.Series) -> bool:
+    """Whether a column was read as truth values or whole numbers; 007 may be a name."""
+    if column.dtype.kind != "f":
+        return column.dtype.kind in "iub" or column.dtype == object
+    return bool((column.dropna() % 1 == 0).all())
 
 
 def _split(lines: Sequence[str], separator: str) -> list[Cells]:
@@ -517,8 +543,8 @@ def turn_wide(
     if dated and len(labels) == 1 and len(rows) == 12 and set(rows) <= set(MONTHS):
         reading.note("A calendar (a row a month, a column a year) was read as one series.")
         return long.rename(columns={labels[0]: "month", TURNED_TIME: "year"}), ids, []
-    how = ", with its times in the header" if dated else ""
-    reading.note(f"Every row was read as a series, named by {some(labels)}{how} (--ignore).")
+    how = ", with its times in the header" if dated else f" ({flag('ignore', names[0])} if not)"
+    reading.note(f"Every row was read as a series, named by {some(labels)}{how}.")
     if dated:
         return long, ids or labels, [TURNED_TIME]
     given = long[TURNED_VALUE].notna()

@@ -206,13 +206,17 @@ class Quality:
     __str__ = summary
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each event; with a column `keep` filled in, `keep=` takes it back."""
+        """One row for each event, its first and last row counted from 1.
+
+        With the column `keep` filled in, `keep=` takes it back.
+        """
         import pandas as pd
 
         names = [field.name for field in fields(QualityEvent)]
         frame = pd.DataFrame([vars(event) for event in self.events], columns=names)
         frame["grade"] = [GRADES[grade] for grade in frame["grade"]]
         frame.insert(names.index("last") + 1, "rows", frame["last"] - frame["first"] + 1)
+        frame[["first", "last"]] += 1
         frame["keep"] = ""
         unused = [] if self.recording.times is not None else ["first_time", "last_time"]
         unused += ["series"] if len(set(self.recording.labels)) == 1 else []

@@ -268,8 +268,8 @@ def read_kept(source: Any) -> tuple[tuple[Any, ...], ...]:
     refuse(text["channel"] == "", "channel is empty")
     ends, times = pd.DataFrame({"channel": text["channel"]}), {}
     for key in ("first", "last"):
-        refuse(~text[key].str.fullmatch(r"\d+(\.0)?"), f"{key} must be a row number")
-        ends[key] = text[key].astype(float).astype(int)
+        refuse(~text[key].str.fullmatch(r"0*[1-9]\d*(\.0)?"), f"{key} must be a row number")
+        ends[key] = text[key].astype(float).astype(int) - 1  # the first row is row 1
         written = text.get(f"{key}_time", pd.Series("", text.index))
         times[key] = pd.to_datetime(written, errors="coerce", format="ISO8601", utc=True)
         refuse(times[key].isna() & (written != ""), f"{key}_time is no time")
