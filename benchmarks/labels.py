@@ -72,6 +72,7 @@ NOISE = (
     ("asymmetric", 0.4),
     ("one-sided", 0.3),
 )
+NETWORKS = ("iTransformer", "PatchTST", "InceptionTime")
 NETWORK_NOISE = ("symmetric(0.3)", "asymmetric(0.4)", "symmetric(0.5)")
 NETWORK_ARCHIVES = ("JapaneseVowels", "UWaveGestureLibrary", "NATOPS", "Epilepsy", "BasicMotions")
 CTW_NOISE = (
@@ -264,14 +265,12 @@ def robust_runs() -> Any:
 
 def networks() -> None:
     """Small networks on repaired labels."""
-    order = [("iTransformer", 1), ("iTransformer", 2), ("iTransformer", 3), ("PatchTST", 1)]
+    cells = itertools.product(NETWORKS, SEEDS, NETWORK_ARCHIVES, NETWORK_NOISE)
     extend(
         "runs.csv",
         (
             {"data": name, "backbone": network, "seed": seed, "contamination": noise}
-            for (network, seed), name, noise in itertools.product(
-                order, NETWORK_ARCHIVES, NETWORK_NOISE
-            )
+            for network, seed, name, noise in cells
         ),
         train_network,
     )
@@ -300,12 +299,17 @@ def recovered() -> None:
         ),
         ("development archives", pairs[development]),
         ("confirmation archives", pairs[~development]),
+        *(
+            (f"{network}, confirmation archives", part)
+            for network, part in pairs[~development].groupby("backbone")
+        ),
         ("all", pairs),
     ]
     rows = [
-        {"cells": name, "strategy": strategy, **share_recovered(part, strategy)}
+        {"cells": name, "strategy": strategy, **share_recovered(run, strategy)}
         for name, part in groups
         for strategy in ("gce", "co_teaching", "labels")
+        if len(run := part.dropna(subset=[strategy]))
     ]
     write("recovered.csv", rows)
     for row in rows:

@@ -21,7 +21,7 @@ LANDMARKS = 1_000
 FEATURES, MANY_FEATURES = 10_000, 1_260  # of the series, and as many of its differences
 FEWEST_CASES, LEAST_CASES = 20, 3  # in all, and a class on average
 LEAST_CONFIDENCE = 0.5  # of a suggestion that replaces a label
-LEAST_EVIDENCE = 1.5  # of all cases, in nats a class; less is seen where labels are random
+LEAST_EVIDENCE = 1.5  # of all cases, in nats a class; random labels reach 1 to 3
 MOST_DOUBT = 0.1  # share of contradicted labels; beyond, an answer without flags is not trusted
 RATE_ERROR = 0.05  # standard error of the noise rate besides that of sampling
 _LISTED, _DRAWN = 20, 12  # suspicious cases in a summary and on a page
@@ -135,10 +135,13 @@ class LabelQuality:
                 f"{self.suggested[case]} (confidence {self.confidence[case]:.2f})"
             )
             drawn.append(embed_figure(self.draw(case), caption, name=f"case-{case}"))
-        suspicious = Table.from_frame(self.to_frame().drop(columns="keep"), words=3)
+        listed = self.to_frame().drop(columns="keep")
+        listed["flagged"] = np.where(listed["flagged"], "yes", "no")
+        suspicious = Table.from_frame(listed.astype(str), words=3)
         classes = [str(name) for name in self.classes]
-        shares = zip(classes, *self.transition.T.round(2).tolist(), strict=True)
-        transition = Table(("true class", *classes), tuple(shares))
+        shares = [[f"{share:.0%}" for share in row] for row in self.transition.tolist()]
+        rows = tuple((name, *row) for name, row in zip(classes, shares, strict=True))
+        transition = Table(("true class", *classes), rows)
         sections = {
             "Suspicious cases, the surest beside cases of the suggested class": drawn,
             f"All {len(self.suspicious):,} suspicious cases": [suspicious.html()],
