@@ -6,7 +6,7 @@ import numpy as np
 
 from sacm.data import AnomalyData, forecasting_data
 from sacm.quality.guard import Guard
-from sacm.quality.inspect import repair_for_training
+from sacm.strategies.guard import repair_for_training
 
 
 def make_rows(rows: int = 1200, channels: int = 2, seed: int = 0) -> np.ndarray:

@@ -1,13 +1,9 @@
-"""`sacm.inspect`: look at data of any kind and say what is broken; data sets for training."""
+"""`sacm.inspect`: look at data of any kind and say what is broken."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from sacm.data.datasets import ForecastingData
 from sacm.quality.guard import Guard
 from sacm.quality.recording import read_recording
 
@@ -63,24 +59,3 @@ def inspect(
         return find_wrong_labels(data, y, keep=() if keep is None else keep)
     recording = read_recording(data, train, reading={} if time is None else {"time": time})
     return Guard(rules, false_events, None, repair, keep).fit_inspect(recording)
-
-
-def repair_for_training(data: Any, guard: Guard) -> tuple[Any, float]:
-    """A data set repaired by a guard of its training part, and the share that was repaired.
-
-    Forecasting: training rows and validation rows, each by themselves, with targets weighed by
-    their reliability; of test rows what breaks a rule is missing, and nothing else changes.
-    Anomaly detection: training rows alone.
-    """
-    quality = guard.inspect(data)
-    if not isinstance(data, ForecastingData):
-        return quality.repaired, float(quality.changed.mean())
-    learnt = np.arange(len(data.values))[:, None] < data.splits.val.stop
-    changed, ruled = quality.changed & learnt, (quality.rules > 0) & ~learnt
-    values = np.where(changed, quality.values.astype(data.values.dtype), data.values)
-    values[ruled] = np.nan
-    weights = np.where(learnt, quality.reliability, 1.0).astype(np.float32)
-    weights[ruled | ~np.isfinite(quality.recording.values)] = 0.0
-    observed = weights if (weights < 1).any() else data.observed
-    share = float(changed[: data.splits.val.stop].mean())
-    return replace(data, values=values, observed=observed), share

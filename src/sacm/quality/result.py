@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,12 +173,9 @@ class Quality:
 
     def worst_events(self, count: int = _WORST) -> list[QualityEvent]:
         """The events that matter most: broken before unusual, severe and long ones first."""
-
-        def weight(event: QualityEvent) -> tuple[int, float]:
-            return event.grade, min(event.severity, _LARGEST_SEVERITY) * float(np.sqrt(event.rows))
-
         values = [event for event in self.events if event.kind in KINDS]
-        return sorted(values, key=weight, reverse=True)[:count]
+        values.sort(key=lambda e: min(e.severity, _LARGEST_SEVERITY) * sqrt(e.rows), reverse=True)
+        return sorted(values, key=lambda event: -event.grade)[:count]
 
     def event_table(self, count: int = _WORST) -> Table:
         """The worst events, one row each."""

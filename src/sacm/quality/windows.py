@@ -256,12 +256,6 @@ class WindowGuard(nn.Module):
     def _stuck(self, z: Tensor, gone: Tensor) -> Tensor:
         """Steps that repeat their predecessor in a run of at least `run_limit` values."""
         same = (z[:, 1:] == z[:, :-1]) & ~gone[:, 1:]
-        runs, rows = same, 1  # of `rows` steps that repeat their predecessor
-        while rows < self._shortest_run - 1:
-            further = min(rows, self._shortest_run - 1 - rows)
-            runs, rows = runs[:, further:] & runs[:, :-further], rows + further
-        if not _some(runs):
-            return torch.zeros_like(gone)
         same = torch.cat([torch.zeros_like(gone[:, :1]), same], 1)
         runs = same & (_next(~same) - _last(~same) >= self.run_limit)
         if not self.rests.shape[0]:  # ONNX has no `any` of nothing

@@ -56,7 +56,6 @@ class GuardStrategy(Strategy):
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Fit a guard on the training part and repair what is learnt from."""
         from sacm.quality.guard import Guard
-        from sacm.quality.inspect import repair_for_training
         from sacm.quality.windows import SHORTEST_WINDOW
 
         windows = isinstance(data, ForecastingData) and window >= SHORTEST_WINDOW
@@ -139,6 +138,27 @@ class FittedGuard(GuardStrategy):
         self.guard.save(folder / _GUARD)
         if self.module is not None:
             write_weights(folder / _WINDOWS, self.module.state_dict())
+
+
+def repair_for_training(data: Any, guard: Guard) -> tuple[Any, float]:
+    """A data set repaired by a guard of its training part, and the share that was repaired.
+
+    Forecasting: training rows and validation rows, each by themselves, with targets weighed by
+    their reliability; of test rows what breaks a rule is missing, and nothing else changes.
+    Anomaly detection: training rows alone.
+    """
+    quality = guard.inspect(data)
+    if not isinstance(data, ForecastingData):
+        return quality.repaired, float(quality.changed.mean())
+    learnt = np.arange(len(data.values))[:, None] < data.splits.val.stop
+    changed, ruled = quality.changed & learnt, (quality.rules > 0) & ~learnt
+    values = np.where(changed, quality.values.astype(data.values.dtype), data.values)
+    values[ruled] = np.nan
+    weights = np.where(learnt, quality.reliability, 1.0).astype(np.float32)
+    weights[ruled | ~np.isfinite(quality.recording.values)] = 0.0
+    observed = weights if (weights < 1).any() else data.observed
+    share = float(changed[: data.splits.val.stop].mean())
+    return replace(data, values=values, observed=observed), share
 
 
 def scaled_module(guard: Guard, data: Any, window: int) -> WindowGuard:
