@@ -21,7 +21,7 @@ from pathlib import Path
 from sacm.data.read import Table, read_table
 from sacm.errors import SACMError
 
-OPTION = re.compile(r"--(encoding) .* may be (\w+)|--([a-z-]+) ('[^']*'|[^\s:;]+)")
+OPTION = re.compile(r"--(encoding) .* may be (\w+)|--([a-z-]+) ('[^']*'|[^\s;]*[^\s:;,.])")
 WORDS = ("names", "leaves", "takes", "makes", "or", "decides")  # after an option without a value
 
 

@@ -111,6 +111,7 @@ class Reading:
     notes: list[str] = field(default_factory=list)
     points: bool = False  # whether another column has decimal points
     time: str = ""  # the columns that hold the times
+    times: str = ""  # these and other columns of times
 
     def note(self, sentence: str) -> None:
         """Say what was understood."""

@@ -197,7 +197,9 @@ def _late_notes(values: np.ndarray, names: Sequence[str], times: np.ndarray | No
             continue
         for what, row, border in zip(found, measured[[0, -1]], (0, len(values) - 1), strict=True):
             if row != border:
-                at = f"row {row + 1}" if times is None else times[row]
+                at = (
+                    f"row {row + 1}" if times is None else str(times[row]).removesuffix("T00:00:00")
+                )
                 found[what].append(f"{name!r} at {at}")
     return [f"Columns that {what}: {some(each)}." for what, each in found.items() if each]
 

@@ -482,7 +482,7 @@ def _dated_cells(cells: Sequence[str]) -> list[str]:
     shapes = [re.sub(r"\d+", "0", cell) for cell in values]
     usual = Counter(shapes).most_common(1)[0][0]
     dated = [cell for cell, shape in zip(values, shapes, strict=True) if shape == usual]
-    years = all(re.fullmatch(r"(1[5-9]|20)\d\d", cell) for cell in dated)
+    years = all(re.fullmatch(r"(1[5-9]|2[01])\d\d", cell) for cell in dated)
     short = usual == "0" and max(map(len, dated)) < 6  # numbers that only count
     if len(dated) < max(FEWEST_DATES, 0.9 * len(values)) or (short and not years):
         return []

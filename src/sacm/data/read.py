@@ -148,6 +148,7 @@ def read_table(
     used |= set(time) if times is None else set(times.columns)
     if times is not None:
         reading.time = ",".join(times.columns)
+        reading.times = ",".join((*times.columns, *others))
     free = [each for each in frame.columns if each not in (*used, *skip, *ids)]
     counters = [each for each in free if len(free) > 1 and counts(frame, each, ids, evenly=True)]
     counter = frame[[*time, *counters][0]] if times is None and (time or counters) else None
@@ -361,7 +362,7 @@ def _merge_duplicates(
         place = int(np.flatnonzero(again)[0])
         first, second = sorted(int(row) + 1 for row in frame[ORDER].iloc[[place - 1, place]])
         merges = "--duplicates mean or --duplicates first merges them"
-        in_order = f"{flag('ignore', reading.time)} takes rows in their order"
+        in_order = f"{flag('ignore', reading.times)} takes rows in their order"
         helps = [merges, "--id names the column of several series", in_order]
         clock = 2 * len(times) == len(frame) and index.hour.min() == 1 and index.hour.max() == 12
         if clock or 2 * len(times) > len(frame):  # merging would lose most rows

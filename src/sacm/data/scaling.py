@@ -263,9 +263,11 @@ def fill_data(data: Data) -> tuple[Data, str | None]:
             filled = replace(data, train=train, test=fill_gaps(data.test, tested))
     if filled is data:  # gaps inside cases are filled when they are read
         return data, None
+    judged = getattr(data, "observed", None) is not None
+    state = "were neither measured nor repaired" if judged else "were not measured"
     note = (
-        f"{count:,} of {size:,} values ({count / size:.1%}) were not measured: inputs are "
-        f"interpolated there{unscored}."
+        f"{count:,} of {size:,} values ({count / size:.1%}) {state}: inputs are interpolated "
+        f"there{unscored}."
     )
     return filled, note
 
