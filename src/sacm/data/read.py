@@ -154,7 +154,8 @@ def read_table(
     counter = frame[[*time, *counters][0]] if times is None and (time or counters) else None
     months = [name for name in free if times is None and counts_months(frame[name])]
     if months:
-        reading.note(f"Column {months[0]!r} counts months without a year (--frequency).")
+        said = "counts months without a year: rows are in their order, of step MS (--frequency)"
+        reading.note(f"Column {months[0]!r} {said}.")
         reading.options = options.model_copy(update={"frequency": options.frequency or "MS"})
         used |= {months[0]}
     if counters or counter is not None:
