@@ -124,6 +124,16 @@ def test_a_changed_scaler_is_noticed(sacm: Command, kept: Path) -> None:
     assert "scaler.json was changed since the training" in outcome.err
 
 
+def test_a_run_that_another_version_trained_is_one_sentence(sacm: Command, kept: Path) -> None:
+    config = next(kept.glob("series*")) / "config.json"
+    record = json.loads(config.read_text())
+    overrides = {"members": [{"name": "gone"}]}
+    config.write_text(json.dumps({**record, "backbone": "auto", "overrides": overrides}))
+    outcome = sacm("predict", "series")
+    assert outcome.code == 2
+    assert "another version of sacm trained this run" in outcome.err
+
+
 def test_a_list_has_one_line_a_run_and_needs_no_torch(kept: Path) -> None:
     code = (
         "import sys; sys.argv = ['sacm', 'runs', 'list']\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from sacm.errors import ArgumentError, DataError
@@ -131,3 +133,6 @@ def test_the_page_of_a_run(cases, task):
     begins = {"forecasting": "Forecast", "anomaly": "Alarms in the test rows"}
     assert page.headings[0] == begins.get(task, "Results")
     assert page.headings[-1] == "Details"
+    said = "".join(page.text)
+    assert f": {Path(cases[task].first_run.settings.data).stem}" in said
+    assert any(verdict in said for verdict in ("Better than every", "model loses", "not beat"))

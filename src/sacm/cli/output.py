@@ -100,14 +100,13 @@ def show_results(task: str, metrics: Mapping[str, Any]) -> None:
 
 def show_baselines(task: str, baselines: Mapping[str, Any]) -> None:
     """The model beside what needs no network, and whether it is better than all of that."""
-    from sacm.tasks.baselines import tabulate
+    from sacm.tasks.baselines import compare_with_baselines, tabulate
 
     headings, rows = tabulate(task, baselines)
     if len(rows) > 1:
         show_table(("beside baselines", *headings), rows)
-        if not baselines["sentences"]:
-            note(f"Better than every baseline: {', '.join(row[0] for row in rows[1:])}.")
-    show_notes(baselines.get("sentences", ()))
+    for sentence in compare_with_baselines(baselines):
+        note(sentence)
 
 
 def show_table(

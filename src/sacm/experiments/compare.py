@@ -222,8 +222,10 @@ def result_table(comparison: Comparison) -> Table:
     rows: list[tuple[Any, ...]] = []
     # No mean over channels of different units; those of a single one come first.
     own = [name for name in comparison.metrics if name.endswith("_raw")]
-    names = [*own, *(name for name in comparison.metrics if name not in own)]
-    for name in names[len(own) if comparison.first_run.shape.channels > 1 else 0 :]:
+    names = [name for name in comparison.metrics if name not in own]
+    if own and comparison.first_run.shape.channels == 1:
+        names = own + names
+    for name in names:
         label, random = metric(name).label, metric(name).random
         for strategy in comparison.strategies:
             count, mean = len(comparison.values(strategy, name)), comparison.mean(strategy, name)

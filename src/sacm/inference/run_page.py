@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +16,13 @@ from sacm.reports.figures import alarm_figure, count_figure, forecast_figure, tr
 from sacm.reports.page import details, embed_figure, page, paragraph
 from sacm.reports.table import Table
 from sacm.tasks import get_task
-from sacm.tasks.baselines import tabulate
+from sacm.tasks.baselines import compare_with_baselines, tabulate
 from sacm.training import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_TITLES = {"forecasting": "Forecast", "classification": "Classes", "anomaly": "Anomalies"}
 _COVERAGES = (0.8, 0.95)  # of the intervals that are drawn
 _HISTORY = 4  # horizons that are drawn before a forecast, at least one input
 
@@ -63,11 +65,10 @@ def run_page(run: Run) -> str:
     the test rows beside the truth, errors by channel and by step, intervals, repairs. How the run
     was made is folded away.
     """
-    settings = run.settings
-    lead = [f"{settings.backbone} with {settings.strategy}, trained on {settings.data}."]
-    sentences = run.metrics.get("baselines", {}).get("sentences", ())
-    lead += [sentence[:1].upper() + sentence[1:] for sentence in sentences]
-    rows = [tuple(row.values()) for row in run.metrics.get("race", {}).get("table", ())]
+    settings, race = run.settings, run.metrics.get("race", {})
+    made_of = race.get("sentence") or f"{settings.backbone}, trained with {settings.strategy}."
+    lead = [*compare_with_baselines(run.metrics.get("baselines", {})), made_of]
+    rows = [tuple(row.values()) for row in race.get("table", ())]
     headings = ("candidate", "validation MAE, z-scored", "weight", "steps", "seconds")
     environment = read_json(run.folder / "environment.json")
     sections = {
@@ -77,13 +78,13 @@ def run_page(run: Run) -> str:
         "What was found and repaired": _repairs(run),
         "Details": [
             paragraph(
-                f"{run.metrics['parameters']:,} parameters; epoch {run.metrics['best_epoch']} of "
-                f"{run.metrics['epochs']} was chosen."
+                f"Run {run.folder.name}: {run.metrics['parameters']:,} parameters; epoch "
+                f"{run.metrics['best_epoch']} of {run.metrics['epochs']} was chosen."
             ),
             *details(settings=settings.model_dump(), environment=environment),
         ],
     }
-    return page(run.folder.name, lead, sections)
+    return page(f"{_TITLES[settings.task]}: {Path(settings.data).stem}", lead, sections)
 
 
 def _prediction(run: Run) -> dict[str, list[str]]:
@@ -101,7 +102,7 @@ def _prediction(run: Run) -> dict[str, list[str]]:
         caption = shown
         if task == "forecasting":
             ends = " and ".join(f"{share:.0%}" for share in shares)
-            banded = f", with intervals that hold {ends} of new values" if ends else ""
+            banded = f", with intervals for {ends} of new values" if ends else ""
             caption = f"The forecast that follows the data{banded}. {shown}".rstrip()
         parts = [embed_figure(figure, caption, name="forecast", kind="large")]
         parts += [paragraph(note, note=True) for note in answer.notes]
@@ -162,7 +163,8 @@ def _results(run: Run) -> dict[str, list[str]]:
 def _repairs(run: Run) -> list[str]:
     """What was found broken in the training data, and what the strategy made of it."""
     path = run.folder / "quality.json"
-    parts = [paragraph(note) for note in run.metrics.get("notes", ())]
+    decided = run.metrics.get("race", {}).get("sentence")  # the page begins with it
+    parts = [paragraph(note) for note in run.metrics.get("notes", ()) if note != decided]
     if not path.exists():
         return parts
     quality = read_json(path)

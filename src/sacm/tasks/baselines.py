@@ -193,3 +193,10 @@ def tabulate(
         labels |= {name: f"{labels[name]}, z-scored" for name in ("mae", "mse")}
     cells = [(name, *(row.get(each) for each in names)) for name, row in rows.items()]
     return tuple(labels.get(name, name) for name in names), cells
+
+
+def compare_with_baselines(baselines: Mapping[str, Any]) -> list[str]:
+    """Whether the model is better than every baseline, or what it loses to, capitalised."""
+    others = [name for name in baselines.get("rows", {}) if name != "model"]
+    better = [f"Better than every baseline: {', '.join(others)}."] if others else []
+    return [text[:1].upper() + text[1:] for text in baselines.get("sentences", ())] or better

@@ -133,10 +133,13 @@ class Run:
 
     def load_model(self) -> Backbone:
         """The network with the weights of the chosen epoch, in evaluation mode."""
-        model = self.strategy.build(partial(self.task.build, self.settings, self.shape))
         weights = strip_state_dict(read_weights(self.folder / BEST_FILE))
         try:
+            model = self.strategy.build(partial(self.task.build, self.settings, self.shape))
             model.load_state_dict(weights)
+        except (KeyError, TypeError):
+            why = "another version of sacm trained this run: remove it and train it again"
+            raise SACMError(f"{self.folder} cannot be read: {why}.") from None
         except RuntimeError as error:
             first = str(error).splitlines()[-1].strip()
             raise SACMError(
