@@ -44,7 +44,7 @@ from sacm.training.preparation import cut_windows, prepare_data
 from sacm.training.progress import say
 from sacm.training.trainer import Training
 
-_SHARE = 0.68  # of the time limit for candidates; the rest is for preparing and testing
+_SHARE = 0.6  # of the time limit for candidates; the rest is for preparing and testing
 _FIRST_ROUND = 0.3  # of the time left for networks, divided among them, before one goes on
 _LEAD = 0.98  # of the error on rows as they came, which another strategy must reach
 _LARGE = 0.25  # of the time limit must be left for a network of the paper's size to begin
