@@ -76,7 +76,7 @@ def training(rounds: int) -> None:
         with TemporaryDirectory() as folder:
             train(settings, folder=Path(folder), hardware=Hardware(show_progress=False))
 
-    functions = {name: partial(run, name) for name in ("raw", "guard")}
+    functions: dict[str, Callable[[], object]] = {n: partial(run, n) for n in ("raw", "guard")}
     seconds = interleave(functions, rounds=rounds, warmup=1, clock=time.process_time)
     print(f"training with the guard over raw {ratio(seconds['guard'], seconds['raw'])}")
 
