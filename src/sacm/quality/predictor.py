@@ -184,7 +184,7 @@ def shared_score(scores: Array, related: Array) -> Array:
 def nearby_score(scores: Array) -> Array:
     """Second smallest score of the two values before and the two after, at least 1."""
     padded, count = np.pad(scores, ((2, 2), (0, 0))), len(scores)
-    first, second, third, fourth = (padded[shift : shift + count] for shift in (0, 1, 3, 4))
+    first, second, _, third, fourth = (padded[shift : shift + count] for shift in range(5))
     low = np.minimum(first, second), np.minimum(third, fourth)
     high = np.minimum(np.maximum(first, second), np.maximum(third, fourth))
     return np.maximum(1.0, np.minimum(np.maximum(*low), high))
