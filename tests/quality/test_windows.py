@@ -238,3 +238,16 @@ def test_windows_shorter_than_a_block_are_repaired(length: int) -> None:
     broken[0, 2] = 50.0
     assert (guard(broken) - window).abs().max() < 0.5
     assert torch.equal(guard(window), window)
+
+
+def test_a_channel_that_grows_has_no_impossible_values() -> None:
+    noise = np.random.default_rng(0).normal(1, 0.01, (400, 2))
+    rows = np.stack([1.01 ** np.arange(400), np.full(400, 50.0)], 1) * noise
+    guard = Guard(window=24).fit(rows[:200])
+    limits = guard.module().limits.isfinite().all(0)
+    assert limits.tolist() == [False, True]
+    later = rows[200:].copy()
+    later[100, 1] = 500.0
+    fails = guard.check(later).grades == 2
+    assert fails[100, 1]
+    assert fails[:, 0].mean() < 0.1

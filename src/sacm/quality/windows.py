@@ -382,8 +382,13 @@ def fit_window_guard(
     mean, scale = repaired.mean(0), repaired.std(0)
     scale = np.where(scale > 0, scale, 1.0)
     z = (repaired - mean) / scale
-    room = np.maximum(np.ptp(z, 0), 1.0) * config.online_range
+    early = 2 * (np.arange(rows.count) - rows.first) < rows.stop - rows.first
+    (low, high), known = _limits(z, config), _limits(z[early], config)
+    # A channel that leaves the limits of its first half grows: no value is impossible.
+    beyond = ((z < known[0]) | (z > known[1]))[~early]
+    grows = beyond.sum(0) > config.wrong_share * len(beyond)
     ranges, channels = np.array([rule.range for rule in rules]).T, len(rules)
+    free = np.isfinite(ranges) | grows
     rests, runs = [], []
     for channel, rule in enumerate(rules):
         run, rest = int(levels.run_limit[channel]), np.array(levels.rests[channel])
@@ -395,9 +400,7 @@ def fit_window_guard(
     arrays = {
         "mean": mean,
         "scale": scale,
-        "limits": np.where(
-            np.isfinite(ranges), [[-inf], [inf]], [z.min(0) - room, z.max(0) + room]
-        ),
+        "limits": np.where(free, [[-inf], [inf]], [low, high]),
         "rule_range": ranges,
         "codes": by_channel([rule.codes or c for c, rule in zip(levels.codes, rules, strict=True)]),
         "rests": by_channel(rests),
@@ -431,6 +434,12 @@ def fit_window_guard(
     cuts = torch.stack([single, _upper(middle, config.suspect_rate)])
     factors = torch.tensor([config.online_suspect, config.online_fail]).view(2, 1, 1)
     return guard._with(size=size, cuts=cuts * factors)
+
+
+def _limits(z: np.ndarray, config: GuardConfig) -> tuple[np.ndarray, np.ndarray]:
+    """What new values must lie between, `[C]` each: the range of rows `[T, C]`, and some room."""
+    room = np.maximum(np.ptp(z, 0), 1.0) * config.online_range
+    return z.min(0) - room, z.max(0) + room
 
 
 def by_channel(values: Sequence[Any]) -> np.ndarray:
