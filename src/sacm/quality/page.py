@@ -142,7 +142,7 @@ def _draw(
         line, shown = measured, np.concatenate([normal, repaired])
         band: Any = {"color": style.KEPT, "alpha": 0.2, "linewidth": 0}
         axes.fill_between(where, repaired - unsure, repaired + unsure, where=changed, **band)
-        dots: Any = {"color": style.KEPT, "marker": ".", "markersize": 3}  # one value has no line
+        dots: Any = {"color": style.KEPT, "marker": ".", "markersize": 2}  # one value has no line
         axes.plot(where, np.where(changed, repaired, np.nan), **dots)
     limits = _limits(shown, measured[flags > 0], _ROOM**_ROOM if repairs else _ROOM)
     thin = style.thin_out_range(line, _BINS)
