@@ -88,7 +88,8 @@ def test_repair_is_inside(sacm: Command, example: Example) -> None:
         found = module(torch.from_numpy(window)[None])[0]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
     assert sacm("export", "latest", "--to", "torch", "--out", "m.pt2").code == 0
-    np.testing.assert_allclose(feed(Path("m.pt2"), window), expected, rtol=1e-4, atol=1e-3)
+    # A graph solves for the repair in all entries: a window this short is nearly singular.
+    np.testing.assert_allclose(feed(Path("m.pt2"), window), expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.slow
@@ -108,3 +109,15 @@ def test_wrong_formats_and_names_are_refused(sacm: Command, example: Example) ->
     assert "expected onnx or torch" in sacm("export", example.forecasting, "--to", "tea").err
     assert "ends in .onnx" in sacm("export", example.forecasting, "--out", "m.bin").err
     assert Run.load(example.forecasting).shape.horizon == 4
+
+
+def test_a_run_that_fits_smoothing_in_every_window_is_refused(sacm: Command) -> None:
+    months = np.arange(72)
+    sales = pd.DataFrame({"month": pd.date_range("2015-01", periods=72, freq="MS")})
+    sales["sales"] = 50 + months + 10 * np.sin(2 * np.pi * months / 12)
+    sales.to_csv("sales.csv", index=False)
+    assert sacm("train", "forecasting", "--data", "sales.csv", "--time", "5").code == 0
+    outcome = sacm("export", "latest", "--to", "torch", "--out", "sales.pt2")
+    assert outcome.code == 2
+    assert "--backbone PatchTST" in outcome.err
+    assert not Path("sales.pt2").exists()

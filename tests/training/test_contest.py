@@ -72,6 +72,17 @@ def test_a_finished_run_predicts_and_tests_like_any_other(run: Run) -> None:
     assert compete(run.folder.parent).folder == run.folder  # found, not trained again
 
 
+def test_candidates_that_could_not_be_tested_in_time_are_left_out_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contest, "_TEST_SHARE", 1e-9)  # of the time: only the fastest remains
+    run = compete(tmp_path)
+    weights = {row["candidate"]: row["weight"] for row in run.metrics["race"]["table"]}
+    assert sorted(weights.values()) == [0, 0, 0, 1]
+    slow = run.metrics["race"]["sentence"].split("test windows: ")[1].split(". ")[0]
+    assert set(slow.split(", ")) == {name for name, weight in weights.items() if not weight}
+
+
 def test_a_stopped_contest_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

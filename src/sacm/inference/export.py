@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm.backbones.base import DetectorNetwork
+from sacm.backbones.statistical import SmoothingForecaster
 from sacm.errors import ArgumentError, SACMError
 from sacm.files import write_atomically, write_json
 from sacm.inference.predictor import Array, Predictor
@@ -66,7 +67,7 @@ def export(predictor: Predictor, path: Path, to: str) -> Path:
         The description, a JSON file beside it: inputs, outputs, channels, and an example.
 
     Raises:
-        ArgumentError: A package is missing.
+        ArgumentError: A package is missing, or the run contains smoothing or Theta.
         SACMError: The network cannot be exported, or the file answers differently.
     """
     if predictor.shape.covariates is not None:
@@ -77,6 +78,12 @@ def export(predictor: Predictor, path: Path, to: str) -> Path:
         if find_spec(name) is None:
             raise ArgumentError(f"export to ONNX needs {name}: pip install 'sacm[export]'.")
     settings, shape, scaler = predictor.settings, predictor.shape, predictor.scaler
+    if any(isinstance(part, SmoothingForecaster) for part in predictor.network.modules()):
+        raise ArgumentError(
+            "the run is a mean of candidates, some of which (exponential smoothing, Theta) are "
+            "fitted in every window: their graph is too long to export. Train one network, such "
+            "as --backbone PatchTST."
+        )
     module = RawUnits(predictor).eval()
     noise = np.random.default_rng(0).normal(size=(2, shape.input_len, shape.channels))
     inputs = {"window": torch.from_numpy(scaler.inverse(noise)).float()}

@@ -45,6 +45,7 @@ from sacm.training.progress import say
 from sacm.training.trainer import Training
 
 _SHARE = 0.6  # of the time limit for candidates; the rest is for preparing and testing
+_TEST_SHARE = 0.7  # of the time left after the contest, in which all test windows are answered
 _FIRST_ROUND = 0.3  # of the time left for networks, divided among them, before one goes on
 _LEAD = 0.98  # of the error on rows as they came, which another strategy must reach
 _LARGE = 0.25  # of the time limit must be left for a network of the paper's size to begin
@@ -71,6 +72,7 @@ class Candidate:
     error: float = math.inf  # mean absolute validation error, in deviations of the given data
     weight: float = 1.0  # in the mean
     seconds: float = 0.0
+    answering: float = 0.0  # of these, the seconds for answers to the validation windows
     steps: int = 0
 
 
@@ -255,7 +257,9 @@ class Contest:
     def _judge(self, candidate: Candidate, model: Backbone) -> None:
         """Measure a candidate on validation windows, and say so."""
         candidate.state = networks_of(model)[0].state_dict()
+        started = time.monotonic()
         candidate.error = self._error(model)
+        candidate.answering = time.monotonic() - started
         if np.isfinite(candidate.error):
             self.candidates.append(candidate)
             left = "" if self.limit is None else f", {max(0.0, self.left):.0f} s left"
@@ -281,15 +285,25 @@ class Contest:
             values.append(scaler.of_places(batch.series).inverse(part) / unit)
         return torch.cat(values)
 
+    def _in_time(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Candidates without the slowest ones, which could not answer all test windows in time."""
+        kept, limit = list(candidates), math.inf if self.limit is None else self.limit
+        seconds = _TEST_SHARE * (limit - (time.monotonic() - self.started))
+        windows = len(self.windows.test) / max(len(self.windows.val), 1)
+        while len(kept) > 1 and windows * sum(each.answering for each in kept) > seconds:
+            kept.remove(max(kept, key=lambda each: each.answering))
+        return kept
+
     def keep(self, strategies: dict[str, float]) -> RaceResult:
         """Write the mean, and what came of the contest; `strategies` are the errors of each."""
         order = sorted(self.candidates, key=lambda candidate: candidate.error)
-        errors = {candidate.name: candidate.error for candidate in order}
+        in_time = self._in_time(order)
+        errors = {candidate.name: candidate.error for candidate in in_time}
         rows = self.data.splits.val
         measured = np.isfinite(self.data.values[rows.start : rows.stop]).sum()
         weights = choose_weights(errors, float(measured / self.settings.horizon))
         for candidate in order:
-            candidate.weight = weights[candidate.name]
+            candidate.weight = weights.get(candidate.name, 0.0)
         chosen = [candidate for candidate in order if candidate.weight > 0]
         model = self._build(chosen)
         for network, candidate in zip(networks_of(model), chosen, strict=True):
@@ -307,6 +321,8 @@ class Contest:
         ]
         parts = ", ".join(f"{each.weight:.0%} {each.name}" for each in chosen)
         sentence = f"The run is {parts}: validation MAE {error:.4g}, z-scored."
+        if slow := [each.name for each in order if each not in in_time]:
+            sentence += f" Too slow for {len(self.windows.test):,} test windows: {', '.join(slow)}."
         members = self._with(chosen).overrides["members"]
         winner = self.settings.strategy
         others = {name: value for name, value in strategies.items() if name != winner}
