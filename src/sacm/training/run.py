@@ -137,9 +137,9 @@ class Run:
         try:
             model = self.strategy.build(partial(self.task.build, self.settings, self.shape))
             model.load_state_dict(weights)
-        except (KeyError, TypeError):
+        except (KeyError, TypeError) as error:
             why = "another version of sacm trained this run: remove it and train it again"
-            raise SACMError(f"{self.folder} cannot be read: {why}.") from None
+            raise SACMError(f"{self.folder} cannot be read: {why}.") from error
         except RuntimeError as error:
             first = str(error).splitlines()[-1].strip()
             raise SACMError(
