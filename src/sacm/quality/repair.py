@@ -8,7 +8,7 @@ stretches of good values that were hidden.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -16,7 +16,6 @@ import numpy as np
 
 from sacm.quality.config import NORMAL, NORMAL_MEDIAN, SMALL, Models
 from sacm.quality.predictor import (
-    TINY,
     Array,
     Rows,
     find_season,
@@ -79,14 +78,10 @@ class RepairModel:
             gone = bad[at]
             scaled = (np.where(gone, 0.0, result[at]) - self.centre) / self.scale - profile[at]
             scaled = interpolate(scaled, gone)
-            # No other row changes what is smallest.
-            width = 2 * (REACH + 1) + 1
-            near = moving_mean(gone.any(1, keepdims=True).astype(float), width)[:, 0] > 0
             for _ in range(2):  # all channels are filled in turn
                 explained = _explain(scaled, self.related, self.own, self.season)
                 rest = interpolate(scaled - explained, gone)
-                rest[near] = self._least_innovations(rest[near], gone[near])
-                scaled = np.where(gone, rest + explained, scaled)
+                scaled = np.where(gone, self._least_innovations(rest, gone) + explained, scaled)
             filled = (scaled + profile[at]) * self.scale + self.centre
             result[at] = np.where(gone, filled, result[at])
         return result
@@ -100,9 +95,8 @@ class RepairModel:
         result = np.where(bad, np.nan_to_num(values) - filled, 0.0)
         for at in (slice(s.start, s.stop) for s in rows.segments):
             rest = scaled[at] - _explain(scaled[at], self.related, self.own, self.season)
-            kernel, apply = self._precision(len(rest))
-            left_out = apply(_padded(rest, len(kernel)))[REACH : len(rest) + REACH]
-            left_out = left_out / (kernel**2).sum(0) * self.scale
+            pairs = zip(self._precisions(), rest.T, strict=True)
+            left_out = np.stack([_weigh(column, p) / p[0] for p, column in pairs], 1) * self.scale
             result[at] = np.where(bad[at], result[at], left_out)
         return result
 
@@ -142,41 +136,38 @@ class RepairModel:
                 result[:, channel] = np.maximum.accumulate(spread)
         return result
 
-    def _precision(self, rows: int) -> tuple[Array, Callable[[Array], Array]]:
-        """The filter of innovations `[n, C]`, and the product with its precision matrix."""
-        kernel = np.zeros((1 << int(np.ceil(np.log2(rows + 2 * REACH))), len(self.past)))
-        kernel[0] = 1
+    def _precisions(self) -> Array:
+        """What a value and the one so many rows later weigh together, `[C, REACH + 1]`.
+
+        They are the entries of each channel's precision matrix.
+        """
+        kernels = np.zeros((len(self.past), REACH + 1))  # from values to innovations
+        kernels[:, 0] = 1
         for number, (near, far) in enumerate(LAGS):
-            kernel[near : far + 1] -= self.past[:, number] / (far - near + 1)
-        power = np.abs(np.fft.rfft(kernel, axis=0)) ** 2
-
-        def apply(values: Array) -> Array:
-            return np.fft.irfft(np.fft.rfft(values, axis=0) * power, len(kernel), axis=0)
-
-        return kernel, apply
+            kernels[:, near : far + 1] = -self.past[:, number : number + 1] / (far - near + 1)
+        return np.stack([np.correlate(kernel, kernel, "full")[REACH:] for kernel in kernels])
 
     def _least_innovations(self, rest: Array, bad: Array) -> Array:
-        """Rows `[T, C]` whose bad values make innovations smallest, by conjugate gradients."""
-        kernel, apply = self._precision(len(rest))
-        mask = np.pad(bad, ((REACH, len(kernel) - len(rest) - REACH), (0, 0)))
-        result = _padded(rest, len(kernel))
-        residual = np.where(mask, -apply(result), 0.0)
-        direction, square = residual.copy(), (residual * residual).sum(0)
-        goal = SMALL * square
-        for _ in range(Models.steps):
-            image = np.where(mask, apply(direction), 0.0)
-            step = square / np.maximum((direction * image).sum(0), TINY)
-            result, residual = result + step * direction, residual - step * image
-            before, square = square, (residual * residual).sum(0)
-            if (square <= goal).all():
-                break
-            direction = residual + direction * square / np.maximum(before, TINY)
-        return result[REACH : len(rest) + REACH]
+        """Rows `[T, C]` whose bad values make innovations smallest."""
+        from scipy.linalg import solveh_banded
+
+        result, precisions = rest.copy(), self._precisions()
+        for channel in np.flatnonzero(bad.any(0)):
+            precision, at = precisions[channel], np.flatnonzero(bad[:, channel])
+            bands = np.zeros((min(REACH + 1, len(at)), len(at)))  # the lower ones of bad values
+            for band in range(len(bands)):
+                apart = at[band:] - at[: len(at) - band]
+                bands[band, : len(apart)] = np.append(precision, 0)[np.minimum(apart, REACH + 1)]
+            bands[0] *= 1 + SMALL**2
+            pull = _weigh(rest[:, channel], precision)[at]
+            result[at, channel] -= solveh_banded(bands, pull, lower=True)
+        return result
 
 
-def _padded(rest: Array, length: int) -> Array:
-    """Rows `[T, C]` between repeated ends, `[length, C]`."""
-    return np.pad(rest, ((REACH, length - len(rest) - REACH), (0, 0)), "edge")
+def _weigh(column: Array, precision: Array) -> Array:
+    """The product of a precision matrix with a column `[T]` between repeated ends."""
+    whole = np.concatenate([precision[:0:-1], precision])
+    return np.convolve(np.pad(column, REACH, "edge"), whole, "valid")
 
 
 def hide_stretches(shape: tuple[int, ...], lengths: Sequence[int], seed: int = 0) -> Array:
