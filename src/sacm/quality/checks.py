@@ -22,6 +22,7 @@ from sacm.quality.config import (
     SUSPECT,
     GuardConfig,
     Kind,
+    Models,
 )
 from sacm.quality.predictor import Array, Rows, find_segments, running_median
 from sacm.quality.repair import RepairModel
@@ -87,10 +88,11 @@ class _Checks:
 
     def run(self) -> tuple[Array, Array]:
         """The five checks in order; each leaves out what those before it flagged."""
-        self.values = np.asarray(self.values, np.float64)
+        # Checks go through columns one by one: the values of a column lie together.
+        self.values = np.asfortranarray(self.values, np.float64)
         self.beyond = np.isin(self.excluded, (RANGE, MAX_CHANGE)) & np.isfinite(self.values)
-        self.excluded = self.excluded > 0
-        self.flags, self.grades = np.zeros((2, *self.values.shape), np.uint8)
+        self.excluded = np.asfortranarray(self.excluded > 0)
+        self.flags, self.grades = (np.zeros_like(self.values, np.uint8) for _ in range(2))
         for channel in range(self.values.shape[1]):
             self.check_values(channel)
             self.check_runs(channel)
@@ -98,7 +100,7 @@ class _Checks:
         if self.learning:
             self.learn_units()
         self.scaled = self.in_deviations()
-        self.signed, self.score = np.zeros((2, *self.values.shape))
+        self.signed, self.score = np.zeros_like(self.values), np.zeros_like(self.values)
         self.state = np.array(-1)  # of values when residuals were computed last
         bursts, spikes = self.check_points_and_bursts()
         self.add(Kind.BURST, bursts)
@@ -218,7 +220,7 @@ class _Checks:
             levels.judged[channel] = True
         part = self.rows.longest
         scaled = predictor.interpolate(self.in_deviations()[part], self.known[part])
-        levels.season = predictor.find_season(scaled)[0]
+        levels.season = predictor.find_season(scaled)
 
     def in_deviations(self) -> Array:
         """Values `[T, C]` in deviations; 0 where a channel is not judged or a value is missing."""
@@ -236,8 +238,8 @@ class _Checks:
         independent). Residuals are computed again without what was flagged.
         """
         config, levels = self.config, self.levels
-        known, wild = self.known, np.zeros(self.values.shape, bool)
-        burst, spike = np.zeros((2, *self.values.shape), np.uint8)
+        known, wild = self.known, np.zeros_like(self.values, bool)
+        burst, spike = (np.zeros_like(self.values, np.uint8) for _ in range(2))
         first_cut = config.point_cut(config.false_rate)
         for turn in range(config.rounds + 1):
             # Channels that turn out to be lone only in the last round are judged without a model.
@@ -295,7 +297,7 @@ class _Checks:
         if by_model:
             given = np.where(known, np.nan, self.scaled)
             if self.learning:
-                levels.model = RepairModel.fit(given, wild, self.rows)
+                levels.model = RepairModel.fit(given, wild, self.rows, levels.season)
             assert levels.model is not None
             signed[:, modelled] = levels.model.residuals(given, wild, self.rows)[:, modelled]
         signed[known] = 0.0
@@ -345,18 +347,18 @@ class _Checks:
         logarithm, come from the lower quantiles at the same phase of the season; the cut is the
         normal tail at `false_rate`. The rise that related channels show at the same time is off.
         """
-        config, levels, shape = self.config, self.levels, residual.shape
+        config, levels = self.config, self.levels
         known = known & ~self.beyond
         residual = np.where(self.beyond, residual.max(0), residual)
         season = max(levels.season, 1)
         phase = self.rows.number % season
-        hot, level, shared = np.full(shape, -np.inf), np.zeros(shape), np.ones(shape)
+        hot, level, shared = (np.full_like(residual, start) for start in (-np.inf, 0, 1))
         if self.learning:
-            levels.burst = np.zeros((len(config.burst_rows), 3, season, shape[1]))
+            levels.burst = np.zeros((len(config.burst_rows), 3, season, known.shape[1]))
             levels.burst[:, 2] = np.inf
         for number, width in enumerate(config.burst_rows):
             tail = np.sqrt(-2 * np.log(4 * config.false_rate * width))
-            rise, cut = np.zeros(shape), np.full(shape, np.inf)
+            rise, cut = np.zeros_like(residual), np.full_like(residual, np.inf)
             for channel in np.flatnonzero(levels.judged & ~levels.lone):
                 at = np.flatnonzero(~known[:, channel])
                 if len(at) < width:
@@ -373,7 +375,7 @@ class _Checks:
             excess = rise - np.log(others) - cut
             excess[level <= config.material * NORMAL_MEDIAN] = -np.inf
             hot = np.maximum(hot, excess)
-        grades = np.zeros(shape, np.uint8)
+        grades = np.zeros_like(residual, np.uint8)
         for channel in np.flatnonzero((hot > 0).any(0)):
             at = np.flatnonzero(~known[:, channel])
             parts = (array[at, channel] for array in (residual, hot, level))
@@ -391,6 +393,7 @@ class _Checks:
         cycle, total = self.rows.cycles(season)
         table = np.full((total, season), np.nan)
         table[cycle[at], (self.rows.number % season)[at]] = log
+        table = table[:: max(1, len(log) // Models.fit_rows)]
         turns = np.array([-2, -1, 0, 1, 2]) * max(1, season // day) if season > 1 else [0]
         near = [np.roll(table, int(turn), axis=1) for turn in turns]
         near.append(np.full((1, season), np.median(log)))  # so that every phase has a value
@@ -419,7 +422,7 @@ class _Checks:
         The level between the steps must leave that of both sides by `shift_least` deviations.
         """
         config, levels, known = self.config, self.levels, self.known
-        steps = np.zeros(known.shape)
+        steps = np.zeros_like(self.values)
         for channel in np.flatnonzero(levels.judged):
             at = np.flatnonzero(~known[:, channel])
             size = np.abs(np.diff(self.scaled[at, channel]))
@@ -432,7 +435,7 @@ class _Checks:
             same = np.diff(self.rows.first[at]) == 0
             steps[at[1:], channel] = np.where(same, size / local, 0.0)
         score = steps / predictor.shared_score(steps, levels.related)
-        shifted = np.zeros(known.shape, bool)
+        shifted = np.zeros_like(known)
         for channel in np.flatnonzero((score > config.shift_step).any(0)):
             at = np.flatnonzero(~known[:, channel])
             for first, stop in self.pair_steps(channel, at, score[at, channel]):

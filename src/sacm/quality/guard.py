@@ -142,7 +142,7 @@ class Guard:
         self.levels_, flags, grades = checks.judge(values, rows, self.config_, ruled)
         flags, grades, ruled = self._combine(flags, grades, ruled, kept, values)
         fail = grades == FAIL
-        self.repair_ = RepairModel.learn(values, fail, rows)
+        self.repair_ = RepairModel.learn(values, fail, rows, self.levels_.season)
         few = (np.isfinite(values) & ~fail).sum(0) < self.config_.fewest_values
         self.unjudged_ = {
             self.columns_[c]: "it has too few values" if few[c] else "it seldom changes"

@@ -108,34 +108,39 @@ def find_segments(mask: Array) -> tuple[Array, Array]:
     return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
 
 
-def find_season(values: Array) -> tuple[int, Array]:
-    """Rows of the shortest cycle that repeats best (0 for none) in values `[T, C]` in deviations.
-
-    And the share of each channel's variance `[C]` that repeats from even to odd cycles.
-    """
-    near_best, clip, shortest, slow, most = 0.75, 3.0, 4, 2000, 20
-    rows, channels = values.shape
-    clipped = np.clip(values, -clip, clip)
-    clipped = clipped - moving_mean(clipped, min(max(rows // 2, 1), slow))
-    spectrum = np.abs(np.fft.rfft(clipped, 2 * rows, axis=0)) ** 2
+def find_season(values: Array) -> int:
+    """Rows of the shortest cycle that repeats best in values `[T, C]` in deviations; 0 for none."""
+    near_best, shortest, most = 0.75, 4, 20
+    rows, steady = len(values), remove_trend(values)
+    spectrum = np.abs(np.fft.rfft(steady, 1 << (2 * rows).bit_length(), axis=0)) ** 2
     correlation = np.fft.irfft(spectrum, axis=0)[: rows // (2 * shortest) + 1]
     correlation = correlation / np.maximum(correlation[0], TINY)
-    shares: dict[int, Array] = {}
+    shares: dict[int, float] = {}
     for curve in np.column_stack([correlation.mean(1), correlation[:, :most]]).T:
         inner = curve[1:-1]
         peak = (inner > curve[:-2]) & (inner >= curve[2:]) & (inner > Models.least_correlation)
         peaks = np.flatnonzero(peak) + 1
         for period in peaks[np.argsort(-curve[peaks])][:shortest].tolist():
-            pairs = rows // (2 * period)
-            if min(period, pairs) >= shortest and period not in shares:
-                cycles = clipped[: pairs * 2 * period].reshape(pairs, 2, period, channels)
-                even, odd = cycles.mean(0)
-                shares[period] = (even * odd).mean(0) / np.maximum(clipped.var(0), TINY)
-    best = max((share.mean() for share in shares.values()), default=0.0)
+            if shortest <= period <= rows // (2 * shortest) and period not in shares:
+                shares[period] = float(repeating_share(steady, period).mean())
+    best = max(shares.values(), default=0.0)
     if best < Models.season_least:
-        return 0, np.zeros(channels)
-    period = min(p for p, share in shares.items() if share.mean() >= near_best * best)
-    return period, shares[period]
+        return 0
+    return min(period for period, share in shares.items() if share >= near_best * best)
+
+
+def remove_trend(values: Array) -> Array:
+    """Values `[T, C]` in deviations, clipped, without their slow moving mean."""
+    clip, slow = 3.0, 2000
+    clipped = np.clip(values, -clip, clip)
+    return clipped - moving_mean(clipped, min(max(len(values) // 2, 1), slow))
+
+
+def repeating_share(steady: Array, period: int) -> Array:
+    """Share of each channel's variance `[C]` that repeats from even to odd cycles."""
+    pairs, channels = len(steady) // (2 * period), steady.shape[1]
+    even, odd = steady[: pairs * 2 * period].reshape(pairs, 2, period, channels).mean(0)
+    return (even * odd).mean(0) / np.maximum(steady.var(0), TINY)
 
 
 def neighbour_residual(values: Array, kept: Array, rows: Rows) -> Array:
@@ -172,7 +177,7 @@ def related_channels(scores: Array, known: Array, config: GuardConfig) -> Array:
 
 def shared_score(scores: Array, related: Array) -> Array:
     """Middle score of the related channels `[T, C]` at the same row or one beside; at least 1."""
-    result = np.ones(scores.shape)
+    result = np.ones_like(scores)
     for channel in np.flatnonzero(related.any(1)):
         others = related[channel]
         middle = (others.sum() - 1) // 2

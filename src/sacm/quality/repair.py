@@ -21,6 +21,8 @@ from sacm.quality.predictor import (
     find_season,
     interpolate,
     moving_mean,
+    remove_trend,
+    repeating_share,
     robust_scale,
 )
 
@@ -50,21 +52,21 @@ class RepairModel:
     errors: Array  # [8, C]: deviation of a repair by its distance from good values
 
     @classmethod
-    def learn(cls, values: Array, bad: Array, rows: Rows) -> Self:
+    def learn(cls, values: Array, bad: Array, rows: Rows, season: int | None = None) -> Self:
         """Fit the model to the good values of training rows `[T, C]`, and measure its errors."""
-        model = cls.fit(values, bad, rows)
+        model = cls.fit(values, bad, rows, season)
         model.errors = model._measure(values, bad, rows)
         return model
 
     @classmethod
-    def fit(cls, values: Array, bad: Array, rows: Rows) -> Self:
-        """The model without its errors."""
+    def fit(cls, values: Array, bad: Array, rows: Rows, season: int | None = None) -> Self:
+        """The model without its errors; `season` in rows, 0 for none, None if it is not known."""
         bad = bad | ~np.isfinite(values)
         full = interpolate(np.where(bad, 0.0, values), bad)
         centre, scale = np.median(full, axis=0), robust_scale(full)
         scaled, part = (full - centre) / scale, rows.longest
-        season, power = find_season(scaled[part])
-        profile = _profile(scaled[part], rows.number[part], season, power)
+        season = find_season(scaled[part]) if season is None else season
+        profile = _profile(scaled[part], rows.number[part], season)
         scaled = interpolate(scaled - profile[rows.number % max(season, 1)], bad)
         errors = np.ones((len(DISTANCES), values.shape[1]))
         return cls(season, centre, scale, profile, *_fit_weights(scaled, bad, season), errors)
@@ -193,7 +195,7 @@ def _class(bad: Array) -> Array:
     return np.searchsorted(DISTANCES, distance, "right") - 1
 
 
-def _profile(scaled: Array, number: Array, season: int, power: Array) -> Array:
+def _profile(scaled: Array, number: Array, season: int) -> Array:
     """Median of each phase around the moving mean `[season, C]`; shrunk if there are few cycles."""
     if not season:
         return np.zeros((1, scaled.shape[1]))
@@ -201,7 +203,8 @@ def _profile(scaled: Array, number: Array, season: int, power: Array) -> Array:
     cycles = len(scaled) // season
     around = (scaled - moving_mean(scaled, season))[: cycles * season]
     profile = np.median(around.reshape(cycles, season, -1), axis=0)
-    profile = np.where(power > Models.season_least, profile - profile.mean(0), 0.0)
+    share = repeating_share(remove_trend(scaled), season)
+    profile = np.where(share > Models.season_least, profile - profile.mean(0), 0.0)
     return np.roll(profile * cycles / (cycles + prior), int(number[0]) % season, axis=0)
 
 

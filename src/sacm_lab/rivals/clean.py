@@ -51,7 +51,7 @@ class Clean(Strategy):
             if len(own) < 2:
                 continue
             bad = ~np.isfinite(own)
-            season = find_season(_scaled(interpolate(own, bad)))[0]
+            season = find_season(_scaled(interpolate(own, bad)))
             for channel in range(own.shape[1]):
                 bad[:, channel] |= FLAGS[self.how](own[:, channel], season)
             values[rows] = fill(own, bad, 0 if self.how == "hampel" else season)
