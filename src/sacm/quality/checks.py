@@ -352,29 +352,29 @@ class _Checks:
         residual = np.where(self.beyond, residual.max(0), residual)
         season = max(levels.season, 1)
         phase = self.rows.number % season
-        hot, level, shared = (np.full_like(residual, start) for start in (-np.inf, 0, 1))
+        hot, level, shared = (np.full_like(residual, start) for start in (-np.inf, 0, 0))
         if self.learning:
             levels.burst = np.zeros((len(config.burst_rows), 3, season, known.shape[1]))
             levels.burst[:, 2] = np.inf
         for number, width in enumerate(config.burst_rows):
             tail = np.sqrt(-2 * np.log(4 * config.false_rate * width))
-            rise, cut = np.zeros_like(residual), np.full_like(residual, np.inf)
+            rise, excess = np.zeros_like(residual), np.full_like(residual, -np.inf)
             for channel in np.flatnonzero(levels.judged & ~levels.lone):
                 at = np.flatnonzero(~known[:, channel])
                 if len(at) < width:
                     continue
                 median = running_median(residual[at, channel], width)
-                log = np.log(np.maximum(median, config.material * config.wrong_share))
+                median = np.maximum(median, config.material * config.wrong_share)
+                log, usual = np.log(median), levels.burst[number, :, :, channel]
                 if self.learning:
-                    levels.burst[number, :, :, channel] = self.burst_levels(log, at, season)
-                expected, deviation, floor = levels.burst[number, :, phase[at], channel].T
-                rise[at, channel], level[at, channel] = log - expected, np.exp(log)
-                cut[at, channel] = np.maximum(deviation * tail, floor)
-            others = predictor.shared_score(np.exp(rise), levels.related)
-            shared = np.maximum(shared, others)
-            excess = rise - np.log(others) - cut
-            excess[level <= config.material * NORMAL_MEDIAN] = -np.inf
-            hot = np.maximum(hot, excess)
+                    usual[:] = self.burst_levels(log, at, season)
+                expected, deviation, floor = usual[:, phase[at]]
+                rise[at, channel], level[at, channel] = log - expected, median
+                over = log - expected - np.maximum(deviation * tail, floor)
+                material = median > config.material * NORMAL_MEDIAN
+                excess[at, channel] = np.where(material, over, -np.inf)
+            others = predictor.shared_score(rise, levels.related, least=0.0)
+            shared, hot = np.maximum(shared, others), np.maximum(hot, excess - others)
         grades = np.zeros_like(residual, np.uint8)
         for channel in np.flatnonzero((hot > 0).any(0)):
             at = np.flatnonzero(~known[:, channel])
@@ -382,7 +382,8 @@ class _Checks:
             for first, last, grade in self.burst_events(*parts):
                 part = grades[at[first] : at[last] + 1, channel]
                 part[:] = np.maximum(part, grade)
-        grades[(grades == FAIL) & ((shared >= config.together) | levels.resting)] = SUSPECT
+        shared = shared >= np.log(config.together)
+        grades[(grades == FAIL) & (shared | levels.resting)] = SUSPECT
         return np.where(known | self.beyond, 0, grades)
 
     def burst_levels(self, log: Array, at: Array, season: int) -> Array:

@@ -110,10 +110,14 @@ def find_segments(mask: Array) -> tuple[Array, Array]:
 
 def find_season(values: Array) -> int:
     """Rows of the shortest cycle that repeats best in values `[T, C]` in deviations; 0 for none."""
+    from scipy.fft import irfft, next_fast_len, rfft
+
     near_best, shortest, most = 0.75, 4, 20
     rows, steady = len(values), remove_trend(values)
-    spectrum = np.abs(np.fft.rfft(steady, 1 << (2 * rows).bit_length(), axis=0)) ** 2
-    correlation = np.fft.irfft(spectrum, axis=0)[: rows // (2 * shortest) + 1]
+    lags = rows // (2 * shortest) + 1
+    size = next_fast_len(rows + lags, real=True)
+    spectrum = np.abs(rfft(steady, size, axis=0)) ** 2
+    correlation = irfft(spectrum, size, axis=0)[:lags]
     correlation = correlation / np.maximum(correlation[0], TINY)
     shares: dict[int, float] = {}
     for curve in np.column_stack([correlation.mean(1), correlation[:, :most]]).T:
@@ -175,15 +179,15 @@ def related_channels(scores: Array, known: Array, config: GuardConfig) -> Array:
     return related & ~np.eye(len(count), dtype=bool)
 
 
-def shared_score(scores: Array, related: Array) -> Array:
-    """Middle score of the related channels `[T, C]` at the same row or one beside; at least 1."""
-    result = np.ones_like(scores)
+def shared_score(scores: Array, related: Array, least: float = 1.0) -> Array:
+    """Middle score of the related channels `[T, C]` at the same row or one beside."""
+    result = np.full_like(scores, least)
     for channel in np.flatnonzero(related.any(1)):
         others = related[channel]
         middle = (others.sum() - 1) // 2
         near = np.pad(np.partition(scores[:, others], middle, axis=1)[:, middle], 1)
         result[:, channel] = np.maximum.reduce([near[:-2], near[1:-1], near[2:]])
-    return np.maximum(result, 1.0)
+    return np.maximum(result, least)
 
 
 def nearby_score(scores: Array) -> Array:

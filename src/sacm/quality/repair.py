@@ -47,7 +47,7 @@ class RepairModel:
     scale: Array  # [C]: a deviation
     profile: Array  # [season, C]: what repeats in every season
     related: Array  # [C, C]: weights of the other channels in the same row
-    own: Array  # [C, 2]: weights of the own values one and two seasons before and after
+    own: Array  # [C]: weight of the own values a season before and after
     past: Array  # [C, 5]: weights of the means over `LAGS`
     errors: Array  # [8, C]: deviation of a repair by its distance from good values
 
@@ -122,7 +122,8 @@ class RepairModel:
         """
         part = rows.longest
         part = slice(part.start, min(part.stop, part.start + Models.fit_rows))
-        values, bad = values[part], bad[part] | ~np.isfinite(values[part])
+        bad = bad[part] | ~np.isfinite(values[part])
+        values = np.where(bad, 0.0, values[part])
         hidden = hide_stretches(bad.shape, HIDDEN) & ~bad
         here = Rows([range(len(bad))], rows.number[part.start])
         error = np.abs(self.fill(values, bad | hidden, here) - values) / self.scale
@@ -219,14 +220,13 @@ def _beside(scaled: Array, shift: int) -> Array:
 
 def _explain(scaled: Array, related: Array, own: Array, season: int) -> Array:
     """What related channels and the own season explain of rows `[T, C]` in deviations."""
-    near, far = _beside(scaled, season), _beside(scaled, 2 * season)
-    return scaled @ related.T + near * own[:, 0] + far * own[:, 1]
+    return scaled @ related.T + _beside(scaled, season) * own
 
 
 def _fit_weights(scaled: Array, bad: Array, season: int) -> tuple[Array, Array, Array]:
     """Weights of related channels, of the own season and of the past."""
     rows, channels = scaled.shape
-    related, own = np.zeros((channels, channels)), np.zeros((channels, 2))
+    related, own = np.zeros((channels, channels)), np.zeros(channels)
     past = np.zeros((channels, len(LAGS)))
     if rows <= REACH:
         return related, own, past
@@ -241,19 +241,18 @@ def _fit_weights(scaled: Array, bad: Array, season: int) -> tuple[Array, Array, 
         both = [np.corrcoef(rows, rowvar=False) for rows in (scaled - earlier, scaled)]
     strength = np.nan_to_num(np.abs(both).max(0).reshape(channels, channels))
     strength *= 1 - np.eye(channels)
-    sides = [_beside(scaled, season), _beside(scaled, 2 * season)]
+    beside = _beside(scaled, season)
     for channel in range(channels):
         before = earlier[chosen, channel : channel + 1]
         carry = _ridge(before, scaled[chosen, channel], weights[:, channel])
         carry = np.clip(carry[0], 0.0, Models.largest_carry)
         picked = np.argsort(-strength[channel])[: Models.most_related]
         picked = picked[strength[channel, picked] > Models.least_correlation]
-        beside = (array[:, channel] for array in (*sides, scaled))
-        columns = np.column_stack([scaled[:, picked], *beside])
+        columns = np.column_stack([scaled[:, picked], beside[:, channel], scaled[:, channel]])
         # Differences with the carry have white residuals, so that least squares is efficient.
         white = (columns - carry * np.vstack([columns[:1], columns[:-1]]))[chosen]
         result = _ridge(white[:, :-1], white[:, -1], weights[:, channel], Models.penalty)
-        related[channel, picked], own[channel] = result[:-2], result[-2:]
+        related[channel, picked], own[channel] = result[:-1], result[-1]
     rest = scaled - _explain(scaled, related, own, season)
     total = np.concatenate([np.zeros((1, channels)), np.cumsum(rest, 0)])
     at = np.arange(rows)[chosen]
