@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm import backbones
-from sacm.backbones.nsformer import Encoder, NSFormerClassifierConfig, NSFormerConfig, Projector
+from sacm.backbones.nsformer import Encoder, NSFormerConfig, Projector
 
 from .cases import noise
 
@@ -88,6 +88,7 @@ def test_huge_windows_stay_finite() -> None:
 
 @pytest.mark.parametrize(("length", "width"), [(1023, 512), (1024, 64)])
 def test_long_windows_are_classified_by_a_narrow_network(length: int, width: int) -> None:
-    settled = NSFormerClassifierConfig().at_length(length)
-    assert settled.width == width
-    assert (settled.heads, settled.layers) == ((1, 1) if length >= 1024 else (8, 2))
+    model = backbones.build("NSFormer", "classification", input_len=length, channels=1, classes=2)
+    layers = model.encoder.layers
+    assert layers[0].attention_norm.weight.shape == (width,)
+    assert (layers[0].attention.heads, len(layers)) == ((1, 1) if length >= 1024 else (8, 2))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from sacm import backbones
-from sacm.backbones.patchtst import Encoder, PatchTSTClassifierConfig, PatchTSTConfig
+from sacm.backbones.patchtst import Encoder, PatchTSTConfig
 
 
 @pytest.mark.parametrize(
@@ -20,9 +20,9 @@ def test_number_of_patches(length: int, patches: int, patch: int) -> None:
 
 @pytest.mark.parametrize(("length", "patch", "stride"), [(1023, 16, 8), (1024, 64, 32)])
 def test_long_windows_to_classify_are_cut_coarser(length: int, patch: int, stride: int) -> None:
-    config = PatchTSTClassifierConfig().at_length(length)
-    assert (config.patch, config.stride, config.width) == (patch, stride, 64)
-    model = backbones.build(
-        "PatchTST", "classification", input_len=length, channels=1, classes=2, size="small"
-    )
-    assert model.encoder.patch == patch
+    for size, width in (("paper", 64), ("small", 32)):
+        model = backbones.build(
+            "PatchTST", "classification", input_len=length, channels=1, classes=2, size=size
+        )
+        encoder = model.encoder
+        assert (encoder.patch, encoder.stride, encoder.embed.out_features) == (patch, stride, width)

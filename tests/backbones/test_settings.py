@@ -26,7 +26,6 @@ WRONG: list[tuple[str, str, dict[str, Any], str]] = [
     *[("DCdetector", "anomaly", {"input_len": n}, f"{n} has no divisor") for n in (1, 2, 97)],
     ("InceptionTime", "classification", {"kernels": (40, 19)}, "odd"),
     ("InceptionTime", "classification", {"modules": 4}, "grouped by 3"),
-    ("Informer", "forecasting", {"label_len": 25}, "label_len must be in 0…24"),
     ("Informer", "forecasting", {"decoder_layers": 0}, "decoder_layers must be at least 1"),
     ("Informer", "forecasting", {"calendar_sizes": (24, 7, 31, 0)}, "calendar_sizes"),
     ("MiniROCKET", "classification", {"features": 83}, "at least 84 features"),

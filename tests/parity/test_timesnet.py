@@ -53,7 +53,7 @@ def test_forecasts_agree_window_by_window() -> None:
     carry(theirs.layer_norm, ours.blocks.norm)
     carry(theirs.projection, ours.output)
 
-    x, revin = windows(6, 36, 1), RevIN(1)
+    x, revin = windows(6, 36, 1), RevIN()
     normal, statistics = revin.normalise(x)
     with torch.no_grad():
         expected = torch.cat(

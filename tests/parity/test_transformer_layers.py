@@ -10,6 +10,8 @@ from sacm.backbones.blocks.transformer import Attention, EncoderLayer
 
 from .carry import assert_equal_outputs, carry, scramble
 
+CONFIG = tranad.TranADConfig(width=16, heads=4, hidden=32)
+
 
 def tokens(length: int, seed: int = 0) -> Tensor:
     return torch.randn(3, length, 16, generator=torch.Generator().manual_seed(seed))
@@ -47,7 +49,7 @@ def their_encoder_layer() -> nn.TransformerEncoderLayer:
 
 
 def test_encoder_layer() -> None:
-    theirs, ours = their_encoder_layer(), EncoderLayer(16, 4, 32, 0.1).eval()
+    theirs, ours = their_encoder_layer(), EncoderLayer(CONFIG).eval()
     carry_attention(theirs.self_attn, ours.attention)
     carry(theirs.norm1, ours.attention_norm)
     carry(theirs.linear1, ours.mlp.expand)
@@ -56,9 +58,6 @@ def test_encoder_layer() -> None:
     x = tokens(9)
     with torch.no_grad():
         assert_equal_outputs(ours(x), theirs(x))
-
-
-CONFIG = tranad.TranADConfig(width=16, heads=4, hidden=32)
 
 
 def test_tranad_encoder_layer() -> None:

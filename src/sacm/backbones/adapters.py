@@ -60,13 +60,8 @@ class CovariateAdapter(NetworkAdapter):
 
     A gated projection of the covariates is added to the input windows, and a small network of the
     known-future ones to the forecast. Both begin at zero, so a fresh adapter forecasts what its
-    network does.
-
-    Args:
-        network: The network.
-        past: How many of the K covariates, the first, are unknown for the steps to forecast.
-        mean: What is subtracted from each covariate, `[K]`.
-        std: What each is then divided by, `[K]`.
+    network does. The first `past` of the K covariates are unknown for the steps to forecast;
+    `mean` and `std` `[K]` scale them.
     """
 
     mean: Tensor
@@ -94,13 +89,12 @@ class CovariateAdapter(NetworkAdapter):
     def forward(
         self, x: Tensor, stamps: Tensor | None = None, covariates: Tensor | None = None
     ) -> Tensor:
-        """Forecast `[B, H, C]`; covariates `[B, L + H, K]` are in raw units."""
         self.check_window(x)
         expected = [len(x), self.input_len + self.horizon, self.count]
         if covariates is None or list(covariates.shape) != expected:
             shape = "none" if covariates is None else list(covariates.shape)
             raise ArgumentError(f"the network needs covariates {expected}, got {shape}.")
-        # z-scores, 0 where they are not known
+        # From raw units to z-scores, 0 where they are not known.
         scaled = ((covariates - self.mean) / self.std * self.known).to(x.dtype)
         content, gate = self.project(scaled[:, : self.input_len]).chunk(2, dim=-1)  # [B, L, C]
         x = x + self.strength * content * gate.sigmoid()

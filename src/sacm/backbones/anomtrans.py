@@ -1,7 +1,6 @@
 """AnomTrans (Anomaly Transformer): two views of how a step relates to the others.
 
-Xu et al., "Anomaly Transformer: Time Series Anomaly Detection with Association Discrepancy", ICLR
-2022. Each layer holds learned attention (the series view) and a Gaussian of learned width around
+Each layer holds learned attention (the series view) and a Gaussian of learned width around
 each step (the prior view). Abnormal steps can hardly build wide relations, so the views are close
 there; a minimax training widens the gap elsewhere.
 
@@ -56,7 +55,7 @@ class Views(NamedTuple):
 
 
 class AnomalyAttention(nn.Module):
-    """Attention that also returns its weights and a Gaussian prior beside them."""
+    """Attention `[B, L, d]` to the same, with its weights and a Gaussian prior `[B, h, L, L]`."""
 
     squared_gaps: Tensor
 
@@ -75,7 +74,6 @@ class AnomalyAttention(nn.Module):
         self.register_buffer("squared_gaps", squared_gaps, persistent=False)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """`[B, L, d]` to the attended `[B, L, d]`, series and prior `[B, h, L, L]`."""
         q = split_heads(self.query(x), self.heads)  # [B, h, L, d/h]
         k = split_heads(self.key(x), self.heads)
         v = split_heads(self.value(x), self.heads)
@@ -92,7 +90,7 @@ class AnomalyAttention(nn.Module):
 
 
 class AnomalyLayer(nn.Module):
-    """Post-norm layer around anomaly attention."""
+    """Post-norm layer around anomaly attention, with what that returns."""
 
     def __init__(self, config: AnomTransConfig, *, length: int) -> None:
         super().__init__()
@@ -102,7 +100,6 @@ class AnomalyLayer(nn.Module):
         self.mlp_norm = nn.LayerNorm(config.width)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """`[B, L, d]` to the same, with the layer's series and prior `[B, h, L, L]`."""
         attended, series, prior = self.attention(x)
         x = self.attention_norm(x + attended)
         return self.mlp_norm(x + self.mlp(x)), series, prior
@@ -116,7 +113,7 @@ class AnomTrans(DetectorNetwork):
         super().__init__(input_len=input_len, channels=channels)
         self.discrepancy_weight = config.discrepancy_weight
         self.temperature = config.temperature
-        self.tokens = Tokens(channels, config.width, length=input_len, dropout=config.dropout)
+        self.tokens = Tokens(channels, config, length=input_len)
         self.layers = nn.ModuleList(
             AnomalyLayer(config, length=input_len) for _ in range(config.layers)
         )
@@ -125,7 +122,6 @@ class AnomTrans(DetectorNetwork):
         self.state_layouts()
 
     def forward(self, x: Tensor) -> Views:
-        """`[B, L, C]` to its reconstruction and both views of every layer."""
         self.check_window(x)
         z = self.tokens(x)  # [B, L, d]
         all_series, priors = [], []
@@ -147,7 +143,6 @@ class AnomTrans(DetectorNetwork):
         return 2 * error + self.discrepancy_weight * (prior_term - series_term)
 
     def validation_loss(self, x: Tensor) -> Tensor:
-        """Mean squared error of the reconstruction."""
         return (self(x).reconstruction - x).square().mean()
 
     def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:

@@ -16,9 +16,8 @@ from sacm.types import ScoreKind, TaskName
 class Backbone(nn.Module):
     """A network over windows `[B, L, C]`.
 
-    `sacm_layouts` states, for every dropout site, which rows belong to which window; `sacm.attach`
-    uses it. `output_size` names the size of what comes out, if the task has one; `example_sizes`
-    are those of `describe`.
+    `sacm_layouts` states, for every dropout site, which rows belong to which window. `output_size`
+    names the size of what comes out, if the task has one; `example_sizes` are those of `describe`.
     """
 
     output_size: ClassVar[Literal["horizon", "classes"] | None] = None
@@ -32,7 +31,6 @@ class Backbone(nn.Module):
         self.sacm_layouts: dict[str, SiteLayout] = {}
 
     def check_size(self, least: int = 1, **sizes: int) -> None:
-        """Refuse sizes below `least`."""
         for name, size in sizes.items():
             if size < least:
                 raise ArgumentError(
@@ -75,7 +73,7 @@ class Backbone(nn.Module):
 
 
 class ForecastNetwork(Backbone):
-    """`[B, L, C]` (and calendar `[B, L + H, 4]`) to `[B, H, C]`."""
+    """`[B, L, C]` (and calendar `[B, L + H, 4]`) to `[B, H, C]`, by default by `self.network`."""
 
     task: TaskName = "forecasting"
     output_size = "horizon"
@@ -93,21 +91,18 @@ class ForecastNetwork(Backbone):
         super().check_window(x)
         name, sizes = type(self).__name__, self.calendar_sizes
         shape = [x.shape[0], self.input_len + self.horizon, 4]  # len(x) would fix it in exports
-        if stamps is None and sizes is not None:
-            raise ArgumentError(
-                f"{name} was built with calendar_sizes={sizes}: pass stamps {shape}, or build it "
-                "without."
-            )
         if stamps is not None and sizes is None:
             raise ArgumentError(
                 f"{name} has no calendar tables: build it with calendar_sizes=(steps a day, 7, 31, "
                 "366), or pass no stamps."
             )
-        if stamps is not None and list(stamps.shape) != shape:
-            raise ArgumentError(f"{name}: stamps must be {shape}, got {list(stamps.shape)}.")
+        if sizes is not None and (stamps is None or list(stamps.shape) != shape):
+            given = "none" if stamps is None else list(stamps.shape)
+            raise ArgumentError(
+                f"{name} with calendar_sizes={sizes} needs stamps {shape}, got {given}."
+            )
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        """Forecast `[B, H, C]`; by default what `self.network` makes of the window."""
         self.check_window(x, stamps)
         return self.network(x)
 
@@ -156,12 +151,14 @@ class DetectorNetwork(Backbone):
 
 
 class ReconstructionDetector(DetectorNetwork):
-    """A detector whose `forward` rebuilds its window: mean absolute error is loss and score."""
+    """A detector whose `forward` rebuilds its window, by default by `self.network`.
+
+    The mean absolute error is loss and score.
+    """
 
     network: nn.Module
 
     def forward(self, x: Tensor) -> Tensor:
-        """Reconstruction `[B, L, C]`; by default what `self.network` makes of the window."""
         self.check_window(x)
         return self.network(x)
 
@@ -173,13 +170,8 @@ class ReconstructionDetector(DetectorNetwork):
         return (self(x) - x).abs().mean(dim=-1)
 
 
-def empty_buffer(*shape: int) -> Tensor:
-    """A buffer that no data has filled yet."""
-    return torch.full(shape, torch.nan)
-
-
 def require_fitted(module: nn.Module, buffer: Tensor) -> None:
-    """Refuse to run before `prepare` or a checkpoint has filled `buffer`."""
+    """Refuse to run before `prepare` or a checkpoint has filled `buffer`, full of NaN at first."""
     if getattr(module, "_fitted", False):  # only the first call waits for the device
         return
     if bool(buffer.isnan().any()):

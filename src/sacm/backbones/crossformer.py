@@ -1,8 +1,5 @@
 """Crossformer: attention over segments, then over channels through a few routers.
 
-Zhang and Yan, "Crossformer: Transformer Utilizing Cross-Dimension Dependency for Multivariate Time
-Series Forecasting", ICLR 2023.
-
 Differs from the publication: dropout in the MLPs rather than on the residual branches, and a
 decoder MLP as wide as the encoder's.
 
@@ -65,9 +62,8 @@ class SegmentEmbedding(nn.Module):
         self.norm = nn.LayerNorm(config.width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Repeat the first value in front up to whole segments, then embed."""
         batch, _, channels = x.shape
-        front = x[:, :1].expand(-1, self.padding, -1)
+        front = x[:, :1].expand(-1, self.padding, -1)  # fills up the first segment
         series = torch.cat((front, x), dim=1).transpose(1, 2)  # [B, C, N*segment]
         segments = series.unflatten(-1, (-1, self.segment))  # [B, C, N, segment]
         tokens = (self.embed(segments) + self.positions).flatten(0, 1)  # [B*C, N, d]
@@ -75,19 +71,17 @@ class SegmentEmbedding(nn.Module):
 
 
 class TwoStageBlock(nn.Module):
-    """Attention over the segments of a channel, then over the channels of a segment."""
+    """Attention over segments of a channel, then channels of a segment: `[B, C, N, d]` to same."""
 
     def __init__(self, config: CrossformerConfig, *, segments: int) -> None:
         super().__init__()
-        width, heads, hidden, dropout = config.width, config.heads, config.hidden, config.dropout
         self.segments = segments
-        self.time = EncoderLayer(width, heads, hidden, dropout)
-        self.routers = nn.Parameter(torch.randn(segments, config.routers, width))
-        self.sender = Attention(width, heads, dropout)
-        self.receiver = EncoderLayer(width, heads, hidden, dropout)
+        self.time = EncoderLayer(config)
+        self.routers = nn.Parameter(torch.randn(segments, config.routers, config.width))
+        self.sender = Attention(config.width, config.heads, config.dropout)
+        self.receiver = EncoderLayer(config)
 
     def forward(self, grid: Tensor) -> Tensor:
-        """`[B, C, N, d]` to the same."""
         batch, channels, segments, _ = grid.shape
         rows = self.time(grid.flatten(0, 1))  # [B*C, N, d]
         columns = rows.unflatten(0, (batch, channels)).transpose(1, 2).flatten(0, 1)  # [B*N, C, d]
@@ -98,7 +92,7 @@ class TwoStageBlock(nn.Module):
 
 
 class Merge(nn.Module):
-    """Join neighbouring segments into one coarser token: `[B, C, N, d]` to `[B, C, N2, d]`."""
+    """Join neighbours, the last repeated if it has none: `[B, C, N, d]` to `[B, C, N2, d]`."""
 
     def __init__(self, width: int, merge: int) -> None:
         super().__init__()
@@ -107,7 +101,6 @@ class Merge(nn.Module):
         self.project = nn.Linear(merge * width, width)
 
     def forward(self, grid: Tensor) -> Tensor:
-        """An incomplete last group repeats the last segment."""
         missing = -grid.shape[2] % self.merge
         grid = torch.cat((grid, grid[:, :, -1:].expand(-1, -1, missing, -1)), dim=2)
         pairs = grid.unflatten(2, (-1, self.merge)).flatten(3)  # [B, C, N2, merge*d]
@@ -115,16 +108,15 @@ class Merge(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Refine the forecast grid, read one encoder scale, and forecast from it."""
+    """Refine the grid `[B, C, M, d]`, read one encoder scale `[B, C, N, d]`, and forecast."""
 
     def __init__(self, config: CrossformerConfig, *, segments: int) -> None:
         super().__init__()
         self.block = TwoStageBlock(config, segments=segments)
-        self.cross = EncoderLayer(config.width, config.heads, config.hidden, config.dropout)
+        self.cross = EncoderLayer(config)
         self.head = nn.Linear(config.width, config.segment)
 
     def forward(self, grid: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Grid `[B, C, M, d]`, scale `[B, C, N, d]`: the next grid and `[B, C, M, segment]`."""
         batch, channels = grid.shape[:2]
         rows = self.cross(self.block(grid).flatten(0, 1), memory=memory.flatten(0, 1))
         grid = rows.unflatten(0, (batch, channels))  # [B, C, M, d]
@@ -137,14 +129,13 @@ class DecoderLayer(nn.Module):
 class Crossformer(ForecastNetwork):
     """Forecast `[B, H, C]` as the sum of the forecasts from all scales."""
 
-    def __init__(
-        self, config: CrossformerConfig, *, input_len: int, horizon: int, channels: int
-    ) -> None:
-        super().__init__(input_len=input_len, horizon=horizon, channels=channels)
-        segments = math.ceil(input_len / config.segment)
+    def __init__(self, config: CrossformerConfig, **sizes: int) -> None:
+        super().__init__(**sizes)
+        channels = self.channels
+        segments = math.ceil(self.input_len / config.segment)
         scales = [math.ceil(segments / config.merge**i) for i in range(config.encoder_layers)]
-        targets = math.ceil(horizon / config.segment)
-        self.embedding = SegmentEmbedding(config, input_len=input_len, channels=channels)
+        targets = math.ceil(self.horizon / config.segment)
+        self.embedding = SegmentEmbedding(config, input_len=self.input_len, channels=channels)
         self.encoder = nn.ModuleList()  # all scales but the finest begin with a merge
         for count in scales:
             merge = Merge(config.width, config.merge) if self.encoder else nn.Identity()

@@ -1,8 +1,5 @@
 """DCdetector: attention between patches against attention inside them.
 
-Yang et al., "DCdetector: Dual Attention Contrastive Representation Learning for Time Series Anomaly
-Detection", KDD 2023.
-
 Differs from the publication's code: the loss is the disagreement itself and so is the score, as
 first published; in-patch tokens are positions within the patch; the rows of both maps sum to 1;
 there is no value path, on which no output would depend.
@@ -14,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -59,7 +55,7 @@ def patch_sizes(input_len: int) -> list[int]:
 
 
 class Relation(nn.Module):
-    """Attention weights without values, averaged over channels."""
+    """Attention weights without values, mean of channels: `[B*C, T, d]` to `[B, h, T, T]`."""
 
     def __init__(self, config: DCdetectorConfig) -> None:
         super().__init__()
@@ -69,7 +65,6 @@ class Relation(nn.Module):
         self.key = nn.Linear(config.width, config.width)
 
     def forward(self, z: Tensor, channels: int) -> Tensor:
-        """Tokens `[B*C, T, d]` to `[B, h, T, T]`."""
         q = split_heads(self.query(z), self.heads)  # [B*C, h, T, d/h]
         k = split_heads(self.key(z), self.heads)
         weights = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).softmax(dim=-1)
@@ -83,11 +78,10 @@ class DCdetector(DetectorNetwork):
     def __init__(self, config: DCdetectorConfig, *, input_len: int, channels: int) -> None:
         super().__init__(input_len=input_len, channels=channels)
         self.patch_sizes = patch_sizes(input_len)
-        self.revin = RevIN(channels)
+        self.revin = RevIN()
         sizes = [(size, input_len // size) for size in self.patch_sizes]
-        tokens = partial(Tokens, width=config.width, dropout=config.dropout)
-        self.between = nn.ModuleList(tokens(size, length=count) for size, count in sizes)
-        self.inside = nn.ModuleList(tokens(count, length=size) for size, count in sizes)
+        self.between = nn.ModuleList(Tokens(size, config, length=count) for size, count in sizes)
+        self.inside = nn.ModuleList(Tokens(count, config, length=size) for size, count in sizes)
         self.relations = nn.ModuleList(Relation(config) for _ in range(config.layers))
         self.state_layouts({"between": channels, "inside": channels})
 
@@ -109,19 +103,16 @@ class DCdetector(DetectorNetwork):
         return pairs
 
     def training_loss(self, x: Tensor) -> Tensor:
-        """Mean disagreement of the views, each moved towards the other held still."""
         terms = [
             symmetric_distance(first, second.detach()) + symmetric_distance(second, first.detach())
-            for first, second in self(x)
+            for first, second in self(x)  # each moves towards the other, which is held still
         ]
         return torch.stack(terms).mean() / 2
 
     def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:
-        """Mean disagreement of the views at each step, `[B, L]`."""
         self.check_score(score)
         if score == "reconstruction":
             raise ArgumentError(
-                "DCdetector reconstructs nothing, so it has no reconstruction score: use "
-                "the native score."
+                "DCdetector reconstructs nothing: use the native score instead of reconstruction."
             )
         return torch.stack([symmetric_distance(*pair) for pair in self(x)]).mean(dim=0)

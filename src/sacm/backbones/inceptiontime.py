@@ -1,8 +1,5 @@
 """InceptionTime: convolutions of three lengths side by side, six modules deep.
 
-Ismail Fawaz et al., "InceptionTime: Finding AlexNet for Time Series Classification", Data Mining
-and Knowledge Discovery 2020.
-
 Differs from the publication: odd kernels 39, 19 and 9, which can be padded evenly; one network
 instead of the mean of five; a dropout after each module's activation, where it has none.
 
@@ -53,7 +50,7 @@ SMALL = InceptionTimeConfig(filters=8, bottleneck=8)
 
 
 class InceptionModule(nn.Module):
-    """Bottleneck, parallel convolutions and a pooled path, BatchNorm, ReLU, dropout."""
+    """Parallel paths, BatchNorm, ReLU, dropout: `[B, inputs, L]` to `[B, outputs, L]`."""
 
     def __init__(self, inputs: int, config: InceptionTimeConfig) -> None:
         super().__init__()
@@ -69,7 +66,6 @@ class InceptionModule(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`[B, inputs, L]` to `[B, outputs, L]`."""
         narrow = self.bottleneck(x)
         paths = [convolution(narrow) for convolution in self.convolutions]
         paths.append(self.pooled(self.pool(x)))
@@ -94,13 +90,11 @@ class ResidualGroup(nn.Module):
 class InceptionTime(ClassifierNetwork):
     """Residual groups of inception modules, averaged over time."""
 
-    def __init__(
-        self, config: InceptionTimeConfig, *, input_len: int, channels: int, classes: int
-    ) -> None:
-        super().__init__(input_len=input_len, channels=channels, classes=classes)
-        widths = [channels] + [config.outputs] * (config.modules // config.skip_every - 1)
+    def __init__(self, config: InceptionTimeConfig, **sizes: int) -> None:
+        super().__init__(**sizes)
+        widths = [self.channels] + [config.outputs] * (config.modules // config.skip_every - 1)
         self.groups = nn.Sequential(*(ResidualGroup(width, config) for width in widths))
-        self.output = nn.Linear(config.outputs, classes)
+        self.output = nn.Linear(config.outputs, self.classes)
         self.state_layouts()
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,8 +1,5 @@
 """Informer: only the most selective queries attend; the encoder halves the length between layers.
 
-Zhou et al., "Informer: Beyond Efficient Transformer for Long Sequence Time-Series Forecasting",
-AAAI 2021.
-
 Differs from the publication: dropout on attention weights and in MLPs, not on the residual
 branches; factor 3. Differs from other code: heads are merged in order, cross-attention is full, and
 evaluation samples its keys from a table fixed at construction, so that it is repeatable.
@@ -22,17 +19,16 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sacm.backbones.base import ForecastNetwork
-from sacm.backbones.blocks.embedding import Tokens
+from sacm.backbones.blocks.embedding import CalendarSizes, Tokens
 from sacm.backbones.blocks.transformer import Attention, EncoderLayer, merge_heads, split_heads
 from sacm.backbones.registry import register
-from sacm.errors import ArgumentError
 
 REFERENCE = "Zhou et al., AAAI 2021, arXiv:2012.07436"
 
 
 @dataclass(frozen=True)
 class InformerConfig:
-    """Sizes of the paper's runs; the decoder is shown `label_len` known steps, L // 2 if None."""
+    """Sizes of the paper's runs."""
 
     width: int = 512
     heads: int = 8
@@ -40,7 +36,6 @@ class InformerConfig:
     factor: int = 3
     encoder_layers: int = 2
     decoder_layers: int = 1
-    label_len: int | None = None
     dropout: float = 0.05
 
 
@@ -62,13 +57,13 @@ class SparseAttention(Attention):
         super().__init__(config.width, config.heads, config.dropout)
         self.causal = causal
         self.length = length
-        self.active = active_queries(length, config.factor)
+        # How many queries attend, and how many keys each is measured on.
+        self.active = min(length, max(1, config.factor * math.ceil(math.log(length))))
         generator = torch.Generator().manual_seed(seed)
         table = torch.randint(length, (length, self.active), generator=generator)
         self.register_buffer("keys", table, persistent=False)  # [T, n], for evaluation
 
     def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]  # self-attention only
-        """`[B, T, d]` to `[B, T, d]`."""
         q = split_heads(self.query(x), self.heads)  # [B, h, T, e]
         k = split_heads(self.key(x), self.heads)  # [B, h, T, e]
         v = split_heads(self.value(x), self.heads)  # [B, h, T, e]
@@ -92,11 +87,6 @@ class SparseAttention(Attention):
         return measure.topk(self.active, dim=-1).indices
 
 
-def active_queries(length: int, factor: int) -> int:
-    """How many of `length` queries attend, and how many keys each is measured on."""
-    return min(length, max(1, factor * math.ceil(math.log(length))))
-
-
 class Distil(nn.Module):
     """Convolve and pool: `[B, T, d]` to `[B, ceil(T/2), d]`."""
 
@@ -112,22 +102,19 @@ class Distil(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Layers of sparse attention with a distilling step between them."""
+    """Layers of sparse attention, a distilling step between them: `[B, L, d]` to `[B, L', d]`."""
 
     def __init__(self, config: InformerConfig, *, length: int) -> None:
         super().__init__()
-        width = config.width
         self.layers = nn.ModuleList()
         for number in range(config.encoder_layers):
             attention = SparseAttention(config, length=length, seed=number)
-            layer = EncoderLayer(width, config.heads, config.hidden, config.dropout, attention)
-            self.layers.append(layer)
+            self.layers.append(EncoderLayer(config, attention))
             length = math.ceil(length / 2)
-        self.distil = nn.ModuleList(Distil(width) for _ in range(config.encoder_layers - 1))
-        self.norm = nn.LayerNorm(width)
+        self.distil = nn.ModuleList(Distil(config.width) for _ in range(config.encoder_layers - 1))
+        self.norm = nn.LayerNorm(config.width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`[B, L, d]` to the memory `[B, L', d]`."""
         x = self.layers[0](x)
         for distil, layer in zip(self.distil, self.layers[1:], strict=True):
             x = layer(distil(x))
@@ -141,7 +128,7 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.attention = SparseAttention(config, length=length, seed=number, causal=True)
         self.norm = nn.LayerNorm(config.width)
-        self.cross = EncoderLayer(config.width, config.heads, config.hidden, config.dropout)
+        self.cross = EncoderLayer(config)
 
     def forward(self, y: Tensor, memory: Tensor) -> Tensor:
         return self.cross(self.norm(y + self.attention(y)), memory=memory)
@@ -149,37 +136,25 @@ class DecoderLayer(nn.Module):
 
 @register("Informer", paper=InformerConfig(), small=SMALL, cost="heavy", reference=REFERENCE)
 class Informer(ForecastNetwork):
-    """Forecast `[B, H, C]`, with calendar tables if built with `calendar_sizes`."""
+    """Forecast `[B, H, C]`; the decoder sees the last half of the window, then zeros."""
 
     def __init__(
-        self,
-        config: InformerConfig,
-        *,
-        input_len: int,
-        horizon: int,
-        channels: int,
-        calendar_sizes: tuple[int, int, int, int] | None = None,
+        self, config: InformerConfig, *, calendar_sizes: CalendarSizes = None, **sizes: int
     ) -> None:
-        super().__init__(input_len=input_len, horizon=horizon, channels=channels)
+        super().__init__(**sizes)
         self.calendar_sizes = calendar_sizes
-        self.label_len = input_len // 2 if config.label_len is None else config.label_len
-        if not 0 <= self.label_len <= input_len:
-            raise ArgumentError(
-                f"Informer: label_len must be in 0…{input_len}, got {self.label_len}."
-            )
-        decoder_len = self.label_len + horizon
-        tokens = partial(
-            Tokens, channels, config.width, dropout=config.dropout, calendar_sizes=calendar_sizes
-        )
-        self.encoder_tokens = tokens(length=input_len)
-        self.encoder = Encoder(config, length=input_len)
+        self.label_len = self.input_len // 2
+        decoder_len = self.label_len + self.horizon
+        tokens = partial(Tokens, self.channels, config, calendar_sizes=calendar_sizes)
+        self.encoder_tokens = tokens(length=self.input_len)
+        self.encoder = Encoder(config, length=self.input_len)
         self.decoder_tokens = tokens(length=decoder_len)
         self.decoder = nn.ModuleList(
             DecoderLayer(config, length=decoder_len, number=config.encoder_layers + i)
             for i in range(config.decoder_layers)
         )
         self.norm = nn.LayerNorm(config.width)
-        self.head = nn.Linear(config.width, channels)
+        self.head = nn.Linear(config.width, self.channels)
         self.state_layouts()
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:

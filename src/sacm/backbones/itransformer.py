@@ -1,8 +1,5 @@
 """iTransformer: a whole channel is one token; attention mixes channels.
 
-Liu et al., "iTransformer: Inverted Transformers Are Effective for Time Series Forecasting",
-ICLR 2024.
-
 Differs from the publication: nothing is dropped on the residual branches, and there are no
 calendar tokens. With one channel attention is a constant.
 
@@ -46,12 +43,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.embed = nn.Linear(input_len, config.width)
         self.dropout = nn.Dropout(config.dropout)
-        self.layers = nn.Sequential(
-            *(
-                EncoderLayer(config.width, config.heads, config.hidden, config.dropout)
-                for _ in range(config.layers)
-            )
-        )
+        self.layers = nn.Sequential(*(EncoderLayer(config) for _ in range(config.layers)))
         self.norm = nn.LayerNorm(config.width)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -60,18 +52,15 @@ class Encoder(nn.Module):
 
 
 class Network(nn.Module):
-    """Normalised window to `output_len` steps of each channel, in the window's own units."""
+    """`[B, L, C]` to `[B, output_len, C]` in the window's own units."""
 
-    def __init__(
-        self, config: ITransformerConfig, *, input_len: int, output_len: int, channels: int
-    ) -> None:
+    def __init__(self, config: ITransformerConfig, input_len: int, output_len: int) -> None:
         super().__init__()
-        self.revin = RevIN(channels)
+        self.revin = RevIN()
         self.encoder = Encoder(config, input_len=input_len)
         self.head = nn.Linear(config.width, output_len)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`[B, L, C]` to `[B, T, C]`."""
         normal, statistics = self.revin.normalise(x)
         y = self.head(self.encoder(normal)).transpose(1, 2)  # [B, T, C]
         return self.revin.restore(y, statistics)
@@ -81,11 +70,9 @@ class Network(nn.Module):
 class ITransformerForecaster(ForecastNetwork):
     """Forecast `[B, H, C]`."""
 
-    def __init__(
-        self, config: ITransformerConfig, *, input_len: int, horizon: int, channels: int
-    ) -> None:
-        super().__init__(input_len=input_len, horizon=horizon, channels=channels)
-        self.network = Network(config, input_len=input_len, output_len=horizon, channels=channels)
+    def __init__(self, config: ITransformerConfig, **sizes: int) -> None:
+        super().__init__(**sizes)
+        self.network = Network(config, self.input_len, self.horizon)
         self.state_layouts()
 
 
@@ -93,9 +80,9 @@ class ITransformerForecaster(ForecastNetwork):
 class ITransformerDetector(ReconstructionDetector):
     """Reconstruction `[B, L, C]`."""
 
-    def __init__(self, config: ITransformerConfig, *, input_len: int, channels: int) -> None:
-        super().__init__(input_len=input_len, channels=channels)
-        self.network = Network(config, input_len=input_len, output_len=input_len, channels=channels)
+    def __init__(self, config: ITransformerConfig, **sizes: int) -> None:
+        super().__init__(**sizes)
+        self.network = Network(config, self.input_len, self.input_len)
         self.state_layouts()
 
 
@@ -103,13 +90,11 @@ class ITransformerDetector(ReconstructionDetector):
 class ITransformerClassifier(ClassifierNetwork):
     """Logits `[B, K]` from the encoded channels, without normalising the window."""
 
-    def __init__(
-        self, config: ITransformerConfig, *, input_len: int, channels: int, classes: int
-    ) -> None:
-        super().__init__(input_len=input_len, channels=channels, classes=classes)
-        self.encoder = Encoder(config, input_len=input_len)
+    def __init__(self, config: ITransformerConfig, **sizes: int) -> None:
+        super().__init__(**sizes)
+        self.encoder = Encoder(config, input_len=self.input_len)
         self.dropout = nn.Dropout(config.dropout)
-        self.head = nn.Linear(channels * config.width, classes)
+        self.head = nn.Linear(self.channels * config.width, self.classes)
         self.state_layouts()
 
     def forward(self, x: Tensor) -> Tensor:

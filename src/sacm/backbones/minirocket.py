@@ -1,9 +1,8 @@
 """MiniROCKET: a fixed set of small convolutions and a linear classifier.
 
-Dempster et al., "MiniRocket: A Very Fast (Almost) Deterministic Transform for Time Series
-Classification", KDD 2021. The 84 kernels of length 9 with three taps of weight 2 and six of -1 run
-over the series at many dilations; each output is reduced to the share of time it exceeds a bias
-taken from the training data. A Linear on these 9,996 shares is all that is trained.
+The 84 kernels of length 9 with three taps of weight 2 and six of -1 run over the series at many
+dilations; each output is reduced to the share of time it exceeds a bias taken from the training
+data. A Linear on these 9,996 shares is all that is trained.
 
 Differs from the publication: dropout in front of the classifier, where it has none.
 
@@ -21,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sacm.backbones.base import ClassifierNetwork, empty_buffer, require_fitted
+from sacm.backbones.base import ClassifierNetwork, require_fitted
 from sacm.backbones.blocks.normalisation import full_precision
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
@@ -88,8 +87,9 @@ class Transform(nn.Module):
         self.plan = dilation_plan(self.length, per_kernel)
         self.features = per_kernel * KERNEL_COUNT
         self.register_buffer("kernels", kernel_table(), persistent=False)
-        self.register_buffer("channel_mask", empty_buffer(len(self.plan), KERNEL_COUNT, channels))
-        self.register_buffer("biases", empty_buffer(self.features))
+        mask = torch.full((len(self.plan), KERNEL_COUNT, channels), torch.nan)
+        self.register_buffer("channel_mask", mask)
+        self.register_buffer("biases", torch.full((self.features,), torch.nan))
 
     @torch.no_grad()
     def forward(self, x: Tensor) -> Tensor:
@@ -136,8 +136,7 @@ class Transform(nn.Module):
         return F.pad(series, (0, self.length - series.shape[2]))
 
     def weights(self, index: int) -> Tensor:
-        """The convolutions of one dilation, `[84, C, 9]`."""
-        return self.channel_mask[index, :, :, None] * self.kernels[:, None]
+        return self.channel_mask[index, :, :, None] * self.kernels[:, None]  # [84, C, 9]
 
     def positive_shares(self, series: Tensor, index: int, dilation: int, biases: Tensor) -> Tensor:
         """Shares of one dilation: series `[B, C, L]` and biases `[84, f]` to `[B, 84 * f]`.
@@ -182,23 +181,21 @@ class MiniRocket(ClassifierNetwork):
     mean: Tensor
     std: Tensor
 
-    def __init__(
-        self, config: MiniRocketConfig, *, input_len: int, channels: int, classes: int
-    ) -> None:
-        super().__init__(input_len=input_len, channels=channels, classes=classes)
+    def __init__(self, config: MiniRocketConfig, **sizes: int) -> None:
+        super().__init__(**sizes)
         self.seed = config.seed
-        self.transform = Transform(config, input_len=input_len, channels=channels)
-        self.register_buffer("mean", empty_buffer(self.transform.features))
-        self.register_buffer("std", empty_buffer(self.transform.features))
+        self.transform = Transform(config, input_len=self.input_len, channels=self.channels)
+        features = self.transform.features
+        self.register_buffer("mean", torch.full((features,), torch.nan))
+        self.register_buffer("std", torch.full((features,), torch.nan))
         self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(self.transform.features, classes)
+        self.output = nn.Linear(features, self.classes)
         nn.init.zeros_(self.output.weight)
         nn.init.zeros_(self.output.bias)
         self.state_layouts()
 
     @torch.no_grad()
     def prepare(self, train_x: Tensor) -> None:
-        """Fit kernels' channels and biases and the features' scale to windows `[N, L, C]`."""
         self.check_window(train_x)
         self.transform.fit(train_x, torch.Generator().manual_seed(self.seed))
         sums = torch.zeros(2, self.transform.features, dtype=torch.float64)

@@ -1,8 +1,5 @@
 """MultiPatchFormer: four patch lengths at once; time, then channels; the horizon in pieces.
 
-Naghashi et al., "A multiscale model for multivariate time series forecasting", Scientific Reports
-2025.
-
 Differs from the publication: dropout also on the attention weights, and piece i reads exactly
 i * (H // 8) earlier values, so any horizon works. The doubled exponent of the positions and the
 unmasked channel attention are the original's.
@@ -50,11 +47,11 @@ class MultiPatchFormerConfig:
             )
 
 
-SMALL = MultiPatchFormerConfig(width=64, heads=4, hidden=128)
+PAPER, SMALL = MultiPatchFormerConfig(), MultiPatchFormerConfig(width=64, heads=4, hidden=128)
 
 
 class PatchScale(nn.Module):
-    """One patch length: `[b, 1, L]` to exactly `tokens` columns `[b, d', N]`."""
+    """One patch length: `[b, 1, L]`, its end repeated as needed, to `[b, d', tokens]`."""
 
     def __init__(self, patch: int, width: int, *, input_len: int, tokens: int) -> None:
         super().__init__()
@@ -64,7 +61,6 @@ class PatchScale(nn.Module):
         self.embed = nn.Conv1d(1, width, patch, stride=stride)
 
     def forward(self, series: Tensor) -> Tensor:
-        """Repeat the end up to what the last patch needs, and embed."""
         missing = max(0, self.needed - series.shape[-1])
         return self.embed(repeat_last(series, missing)[..., : self.needed])
 
@@ -112,7 +108,7 @@ class Layer(nn.Module):
 
 
 class PiecewiseHead(nn.Module):
-    """The horizon piece by piece, each from the encoding and all pieces before it."""
+    """Each piece from the encoding and all pieces before it: `[B, C, d]` to `[B, C, H]`."""
 
     def __init__(self, width: int, *, horizon: int, pieces: int) -> None:
         super().__init__()
@@ -124,32 +120,23 @@ class PiecewiseHead(nn.Module):
         )
 
     def forward(self, encoding: Tensor) -> Tensor:
-        """`[B, C, d]` to `[B, C, H]`."""
         width = encoding.shape[-1]
         for step in self.steps:
             encoding = torch.cat((encoding, step(encoding)), dim=-1)
         return encoding[..., width:]
 
 
-@register(
-    "MultiPatchFormer",
-    paper=MultiPatchFormerConfig(),
-    small=SMALL,
-    cost="medium",
-    reference=REFERENCE,
-)
+@register("MultiPatchFormer", paper=PAPER, small=SMALL, cost="medium", reference=REFERENCE)
 class MultiPatchFormer(ForecastNetwork):
     """Forecast `[B, H, C]`."""
 
     mask: Tensor
 
-    def __init__(
-        self, config: MultiPatchFormerConfig, *, input_len: int, horizon: int, channels: int
-    ) -> None:
-        super().__init__(input_len=input_len, horizon=horizon, channels=channels)
+    def __init__(self, config: MultiPatchFormerConfig, **sizes: int) -> None:
+        super().__init__(**sizes)
         width = config.width
-        self.revin = RevIN(channels, affine=True)
-        self.embedding = MultiPatchEmbedding(config, input_len=input_len)
+        self.revin = RevIN(self.channels)
+        self.embedding = MultiPatchEmbedding(config, input_len=self.input_len)
         tokens = self.embedding.tokens
         future = torch.ones(tokens, tokens, dtype=torch.bool).triu(diagonal=1)
         self.register_buffer("mask", future, persistent=False)  # [N, N], True = hidden
@@ -157,8 +144,8 @@ class MultiPatchFormer(ForecastNetwork):
         self.summary = nn.Linear(tokens * width, width)
         self.source = nn.Linear(width, width)
         self.mixing = Layer(config)
-        self.head = PiecewiseHead(width, horizon=horizon, pieces=config.pieces)
-        self.state_layouts({"time": channels})
+        self.head = PiecewiseHead(width, horizon=self.horizon, pieces=config.pieces)
+        self.state_layouts({"time": self.channels})
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
         self.check_window(x, stamps)

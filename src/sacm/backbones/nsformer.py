@@ -1,8 +1,5 @@
 """NSFormer (Non-stationary Transformer): level and spread given back to attention.
 
-Liu et al., "Non-stationary Transformers: Exploring the Stationarity in Time Series Forecasting",
-NeurIPS 2022.
-
 Differs from the publication: an encoder alone, with heads for classification and reconstruction,
 one hidden layer in the projectors, and nothing dropped on the residual branches.
 
@@ -26,6 +23,8 @@ from sacm.backbones.registry import register
 
 REFERENCE = "Liu et al., NeurIPS 2022, arXiv:2205.14415"
 LARGEST_LOG_SCALE = 80.0  # exp of it still is a float32
+LONG_WINDOW = 1024  # steps from which a classifier is at most of `LONG_SIZES`
+LONG_SIZES = {"width": 64, "heads": 1, "hidden": 256, "layers": 1, "projector": 64}
 
 
 @dataclass(frozen=True)
@@ -40,33 +39,11 @@ class NSFormerConfig:
     dropout: float = 0.1
 
 
-@dataclass(frozen=True)
-class NSFormerClassifierConfig(NSFormerConfig):
-    """The same; windows of `long_input` steps or more take the `long_…` sizes."""
-
-    long_input: int = 1024
-    long_width: int = 64
-    long_heads: int = 1
-    long_hidden: int = 256
-    long_layers: int = 1
-    long_projector: int = 64
-
-    def at_length(self, input_len: int) -> NSFormerConfig:
-        """The sizes settled for windows of `input_len`."""
-        if input_len < self.long_input:
-            return self
-        names = ("width", "heads", "hidden", "layers", "projector")
-        return replace(self, **{name: getattr(self, f"long_{name}") for name in names})
-
-
 SMALL = NSFormerConfig(width=32, heads=2, hidden=64, projector=32)
-SMALL_CLASSIFIER = NSFormerClassifierConfig(
-    width=32, heads=2, hidden=64, projector=32, long_width=32, long_hidden=64, long_projector=32
-)
 
 
 class Projector(nn.Module):
-    """What the raw window and one of its statistics say about the attention logits.
+    """What window `[B, L, C]` and statistic `[B, 1, C]` say about the logits: `[B, outputs]`.
 
     The convolution takes time steps as its channels and runs along the channels of the window.
     """
@@ -78,7 +55,6 @@ class Projector(nn.Module):
         self.contract = nn.Linear(hidden, outputs, bias=False)
 
     def forward(self, x: Tensor, statistic: Tensor) -> Tensor:
-        """`[B, L, C]` and `[B, 1, C]` to `[B, outputs]`."""
         seen = torch.cat((self.summary(x), statistic), dim=1).flatten(1)  # [B, 2C]
         return self.contract(F.relu(self.expand(seen)))
 
@@ -88,14 +64,11 @@ class Encoder(nn.Module):
 
     def __init__(self, config: NSFormerConfig, *, input_len: int, channels: int) -> None:
         super().__init__()
-        self.revin = RevIN(channels)
+        self.revin = RevIN()
         self.scale = Projector(input_len, channels, hidden=config.projector, outputs=1)
         self.shift = Projector(input_len, channels, hidden=config.projector, outputs=input_len)
-        self.tokens = Tokens(channels, config.width, length=input_len, dropout=config.dropout)
-        self.layers = nn.ModuleList(
-            EncoderLayer(config.width, config.heads, config.hidden, config.dropout)
-            for _ in range(config.layers)
-        )
+        self.tokens = Tokens(channels, config, length=input_len)
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
 
     def forward(self, x: Tensor) -> tuple[Tensor, InstanceStatistics]:
@@ -110,24 +83,18 @@ class Encoder(nn.Module):
         return self.norm(z), statistics
 
 
-@register(
-    "NSFormer",
-    paper=NSFormerClassifierConfig(),
-    small=SMALL_CLASSIFIER,
-    cost="heavy",
-    reference=REFERENCE,
-)
+@register("NSFormer", paper=NSFormerConfig(), small=SMALL, cost="heavy", reference=REFERENCE)
 class NSFormerClassifier(ClassifierNetwork):
     """Features of all steps, one Linear."""
 
-    def __init__(
-        self, config: NSFormerClassifierConfig, *, input_len: int, channels: int, classes: int
-    ) -> None:
-        super().__init__(input_len=input_len, channels=channels, classes=classes)
-        settled = config.at_length(input_len)
-        self.encoder = Encoder(settled, input_len=input_len, channels=channels)
-        self.dropout = nn.Dropout(settled.dropout)
-        self.output = nn.Linear(input_len * settled.width, classes)
+    def __init__(self, config: NSFormerConfig, **sizes: int) -> None:
+        super().__init__(**sizes)
+        if self.input_len >= LONG_WINDOW:
+            capped = {name: min(getattr(config, name), size) for name, size in LONG_SIZES.items()}
+            config = replace(config, **capped)
+        self.encoder = Encoder(config, input_len=self.input_len, channels=self.channels)
+        self.dropout = nn.Dropout(config.dropout)
+        self.output = nn.Linear(self.input_len * config.width, self.classes)
         self.state_layouts()
 
     def forward(self, x: Tensor) -> Tensor:

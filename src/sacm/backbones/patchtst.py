@@ -1,7 +1,5 @@
 """PatchTST: every channel alone, overlapping patches as tokens.
 
-Nie et al., "A Time Series is Worth 64 Words: Long-term Forecasting with Transformers", ICLR 2023.
-
 Differs from the publication: LayerNorm and fixed positions (the publication offers both, and
 defaults to BatchNorm and a learned table), and nothing is dropped on the residual branches.
 
@@ -23,6 +21,7 @@ from sacm.backbones.blocks.transformer import EncoderLayer
 from sacm.backbones.registry import register
 
 REFERENCE = "Nie et al., ICLR 2023, arXiv:2211.14730"
+LONG_WINDOW = 1024  # steps from which patches to classify are four times as long
 
 
 @dataclass(frozen=True)
@@ -39,25 +38,9 @@ class PatchTSTConfig:
     head_dropout: float = 0.0
 
 
-@dataclass(frozen=True)
-class PatchTSTClassifierConfig(PatchTSTConfig):
-    """Narrower; windows of `long_input` steps or more are cut by `long_patch` and `long_stride`."""
-
-    width: int = 64
-    hidden: int = 256
-    long_input: int = 1024
-    long_patch: int = 64
-    long_stride: int = 32
-
-    def at_length(self, input_len: int) -> PatchTSTConfig:
-        """The same sizes with the patches settled for windows of `input_len`."""
-        if input_len < self.long_input:
-            return self
-        return replace(self, patch=self.long_patch, stride=self.long_stride)
-
-
+PAPER_CLASSIFIER = PatchTSTConfig(width=64, hidden=256)
 SMALL = PatchTSTConfig(width=64, hidden=128)
-SMALL_CLASSIFIER = PatchTSTClassifierConfig(width=32, hidden=64)
+SMALL_CLASSIFIER = PatchTSTConfig(width=32, hidden=64)
 
 
 class Encoder(nn.Module):
@@ -72,12 +55,7 @@ class Encoder(nn.Module):
         self.embed = nn.Linear(self.patch, config.width)
         self.positions = Positions(patches, config.width)
         self.dropout = nn.Dropout(config.dropout)
-        self.layers = nn.Sequential(
-            *(
-                EncoderLayer(config.width, config.heads, config.hidden, config.dropout)
-                for _ in range(config.layers)
-            )
-        )
+        self.layers = nn.Sequential(*(EncoderLayer(config) for _ in range(config.layers)))
 
     def forward(self, x: Tensor) -> Tensor:
         batch, _, channels = x.shape
@@ -88,19 +66,18 @@ class Encoder(nn.Module):
 
 
 class Network(nn.Module):
-    """Normalised window to `output_len` steps of each channel, in the window's own units."""
+    """`[B, L, C]` to `[B, output_len, C]` in the window's own units."""
 
     def __init__(
-        self, config: PatchTSTConfig, *, input_len: int, output_len: int, channels: int
+        self, config: PatchTSTConfig, input_len: int, output_len: int, *, channels: int
     ) -> None:
         super().__init__()
-        self.revin = RevIN(channels, affine=True)
+        self.revin = RevIN(channels)
         self.encoder = Encoder(config, input_len=input_len)
         self.head = nn.Linear(self.encoder.features, output_len)
         self.head_dropout = nn.Dropout(config.head_dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`[B, L, C]` to `[B, T, C]`."""
         normal, statistics = self.revin.normalise(x)
         y = self.head_dropout(self.head(self.encoder(normal)))  # [B, C, T]
         return self.revin.restore(y.transpose(1, 2), statistics)
@@ -110,37 +87,35 @@ class Network(nn.Module):
 class PatchTSTForecaster(ForecastNetwork):
     """Forecast `[B, H, C]`."""
 
-    def __init__(
-        self, config: PatchTSTConfig, *, input_len: int, horizon: int, channels: int
-    ) -> None:
-        super().__init__(input_len=input_len, horizon=horizon, channels=channels)
-        self.network = Network(config, input_len=input_len, output_len=horizon, channels=channels)
-        self.state_layouts({"network.encoder": channels})
+    def __init__(self, config: PatchTSTConfig, **sizes: int) -> None:
+        super().__init__(**sizes)
+        self.network = Network(config, self.input_len, self.horizon, channels=self.channels)
+        self.state_layouts({"network.encoder": self.channels})
 
 
 @register("PatchTST", paper=PatchTSTConfig(), small=SMALL, reference=REFERENCE)
 class PatchTSTDetector(ReconstructionDetector):
     """Reconstruction `[B, L, C]`."""
 
-    def __init__(self, config: PatchTSTConfig, *, input_len: int, channels: int) -> None:
-        super().__init__(input_len=input_len, channels=channels)
-        self.network = Network(config, input_len=input_len, output_len=input_len, channels=channels)
-        self.state_layouts({"network.encoder": channels})
+    def __init__(self, config: PatchTSTConfig, **sizes: int) -> None:
+        super().__init__(**sizes)
+        self.network = Network(config, self.input_len, self.input_len, channels=self.channels)
+        self.state_layouts({"network.encoder": self.channels})
 
 
-@register("PatchTST", paper=PatchTSTClassifierConfig(), small=SMALL_CLASSIFIER, reference=REFERENCE)
+@register("PatchTST", paper=PAPER_CLASSIFIER, small=SMALL_CLASSIFIER, reference=REFERENCE)
 class PatchTSTClassifier(ClassifierNetwork):
     """Logits `[B, K]` from all tokens of all channels."""
 
-    def __init__(
-        self, config: PatchTSTClassifierConfig, *, input_len: int, channels: int, classes: int
-    ) -> None:
-        super().__init__(input_len=input_len, channels=channels, classes=classes)
-        self.revin = RevIN(channels, affine=True)
-        self.encoder = Encoder(config.at_length(input_len), input_len=input_len)
+    def __init__(self, config: PatchTSTConfig, **sizes: int) -> None:
+        super().__init__(**sizes)
+        if self.input_len >= LONG_WINDOW:
+            config = replace(config, patch=4 * config.patch, stride=4 * config.stride)
+        self.revin = RevIN(self.channels)
+        self.encoder = Encoder(config, input_len=self.input_len)
         self.head_dropout = nn.Dropout(config.head_dropout)
-        self.head = nn.Linear(channels * self.encoder.features, classes)
-        self.state_layouts({"encoder": channels})
+        self.head = nn.Linear(self.channels * self.encoder.features, self.classes)
+        self.state_layouts({"encoder": self.channels})
 
     def forward(self, x: Tensor) -> Tensor:
         self.check_window(x)

@@ -18,7 +18,7 @@ from sacm.types import Size, TaskName
 
 Cost = Literal["light", "medium", "heavy", "very heavy"]
 BackboneType = TypeVar("BackboneType", bound=type[Backbone])
-_MAY_BE_ZERO = ("seed", "label_len", "level")  # all other whole numbers are at least 1
+_MAY_BE_ZERO = ("seed", "level")  # all other whole numbers are at least 1
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,8 @@ def register(
 
     Args:
         name: The name to build it by, in any letter case; one for each task.
-        paper: Its settings at full size: an instance of a frozen dataclass, which the class
-            takes as its first argument, followed by keyword-only sizes (`input_len`, `channels`,
-            and `horizon` or `classes` where the task has them).
+        paper: Its settings at full size, an instance of a frozen dataclass. The class takes it as
+            first argument, and `input_len`, `channels`, `horizon` or `classes` as keywords.
         small: Another instance of that dataclass, for trying things out.
         cost: What a training step at full size takes, as listed by `sacm backbones`.
         reference: The publication it follows.

@@ -1,9 +1,8 @@
 """TimeFilter: a graph of patches whose relations are filtered node by node.
 
-Hu et al., "TimeFilter: Patch-Specific Spatial-Temporal Graph Filtration for Time Series
-Forecasting", ICML 2025. All patches of all channels are nodes of one graph. A router decides which
-kinds of relation each node keeps (same time in another channel, same channel at another time, all
-others); one graph convolution mixes what is left.
+All patches of all channels are nodes of one graph. A router decides which kinds of relation each
+node keeps (same time in another channel, same channel at another time, all others); one graph
+convolution mixes what is left.
 
 Differs from the publication's code: the balance loss counts experts, not ranks, and averages over
 nodes, so that it does not grow with the graph.
@@ -69,7 +68,10 @@ def choose_experts(probabilities: Tensor, top_p: float) -> Tensor:
 
 
 class Router(nn.Module):
-    """Chooses, for every row of the graph, the experts that together hold the top probability."""
+    """Chooses for each row of graphs `[B, h, n, n]` the experts that hold the top probability.
+
+    Gives these, `[B, h, n, 3]`, and the balance of the choice.
+    """
 
     def __init__(self, nodes: int, config: TimeFilterConfig) -> None:
         super().__init__()
@@ -79,7 +81,6 @@ class Router(nn.Module):
         self.noise = nn.Linear(nodes, EXPERTS, bias=False)
 
     def forward(self, graph: Tensor) -> tuple[Tensor, Tensor]:
-        """`[B, h, n, n]` to the chosen experts `[B, h, n, 3]` and the balance of the choice."""
         logits = self.gate(graph)  # [B, h, n, 3]
         if self.training:
             logits = logits + torch.randn_like(logits) * (F.softplus(self.noise(graph)) + 0.01)
@@ -96,7 +97,7 @@ class Router(nn.Module):
 
 
 class FilteredGraph(nn.Module):
-    """A graph convolution over all nodes, on the relations its router keeps."""
+    """A graph convolution over nodes `[B, n, d]` on the relations its router keeps; its balance."""
 
     regions: Tensor
 
@@ -114,7 +115,6 @@ class FilteredGraph(nn.Module):
         self.register_buffer("regions", relation_regions(channels, patches), persistent=False)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """`[B, n, d]` to `[B, n, d]` and the balance of the router."""
         z = split_heads(x, self.heads)  # [B, h, n, d/h]
         graph = F.gelu(self.source(z) @ self.target(z).transpose(-1, -2))  # [B, h, n, n]
         if self.pruned:
@@ -131,7 +131,7 @@ class FilteredGraph(nn.Module):
 
 
 class FilterBlock(nn.Module):
-    """Pre-norm block: filtered graph, then MLP, both added to their input."""
+    """Pre-norm block on `[B, n, d]`: filtered graph, then MLP, both added to their input."""
 
     def __init__(self, config: TimeFilterConfig, *, channels: int, patches: int) -> None:
         super().__init__()
@@ -141,7 +141,6 @@ class FilterBlock(nn.Module):
         self.mlp = MLP(config.width, config.hidden, config.dropout)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """`[B, n, d]` to `[B, n, d]` and the balance of the router."""
         mixed, balance = self.graph(self.graph_norm(x))
         x = x + mixed
         return x + self.mlp(self.mlp_norm(x)), balance
@@ -151,20 +150,18 @@ class FilterBlock(nn.Module):
 class TimeFilter(ForecastNetwork):
     """Patches of all channels as one graph, filtered and mixed, then a Linear per channel."""
 
-    def __init__(
-        self, config: TimeFilterConfig, *, input_len: int, horizon: int, channels: int
-    ) -> None:
-        super().__init__(input_len=input_len, horizon=horizon, channels=channels)
+    def __init__(self, config: TimeFilterConfig, **sizes: int) -> None:
+        super().__init__(**sizes)
         self.patch = config.patch
         self.balance_weight = config.balance_weight
-        patches = -(-input_len // config.patch)
-        self.revin = RevIN(channels)
+        channels, patches = self.channels, -(-self.input_len // config.patch)
+        self.revin = RevIN()
         self.tokens = nn.Linear(config.patch, config.width)
         self.positions = Positions(channels * patches, config.width)
         self.blocks = nn.ModuleList(
             FilterBlock(config, channels=channels, patches=patches) for _ in range(config.blocks)
         )
-        self.output = nn.Linear(patches * config.width, horizon)
+        self.output = nn.Linear(patches * config.width, self.horizon)
         self.balance: Tensor | None = None
         self.state_layouts()
 

@@ -1,7 +1,5 @@
 """TimeMixer: seasons mixed from fine to coarse, trends from coarse to fine.
 
-Wang et al., "TimeMixer: Decomposable Multiscale Mixing for Time Series Forecasting", ICLR 2024.
-
 Differs from the publication's code: no calendar, which it repeats channel by channel over rows
 that run window by window, and no unused LayerNorm.
 
@@ -47,7 +45,7 @@ SMALL = TimeMixerConfig(width=16, hidden=32)
 
 
 class TimeMLP(nn.Module):
-    """Linear, GELU, dropout, Linear along time, from one scale's length to another's."""
+    """Linear, GELU, dropout, Linear along time: `[..., source]` to `[..., target]`."""
 
     def __init__(self, source: int, target: int, dropout: float) -> None:
         super().__init__()
@@ -56,12 +54,11 @@ class TimeMLP(nn.Module):
         self.refine = nn.Linear(target, target)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`[..., source]` to `[..., target]`."""
         return self.refine(self.dropout(F.gelu(self.resample(x))))
 
 
 class MixingBlock(nn.Module):
-    """Decompose every scale, mix seasons downwards and trends upwards, mix features."""
+    """Scales `[B*C, T_i, d]`, finest first: mix seasons downwards, trends upwards, features."""
 
     def __init__(self, config: TimeMixerConfig, *, lengths: list[int]) -> None:
         super().__init__()
@@ -76,7 +73,6 @@ class MixingBlock(nn.Module):
         self.features = MLP(config.width, config.hidden, config.mixer_dropout)
 
     def forward(self, scales: list[Tensor]) -> list[Tensor]:
-        """Scales `[B*C, T_i, d]`, finest first, to the same."""
         columns = [z.transpose(1, 2) for z in scales]  # [B*C, d, T_i]
         trends = [self.trend(z) for z in columns]
         seasons = [z - trend for z, trend in zip(columns, trends, strict=True)]
@@ -102,25 +98,23 @@ def pyramid(x: Tensor, scales: int) -> list[Tensor]:
 class TimeMixer(ForecastNetwork):
     """Four resolutions of each channel, mixed, each forecasting; the forecasts add up."""
 
-    def __init__(
-        self, config: TimeMixerConfig, *, input_len: int, horizon: int, channels: int
-    ) -> None:
-        super().__init__(input_len=input_len, horizon=horizon, channels=channels)
-        lengths = [input_len // 2**scale for scale in range(config.scales)]
+    def __init__(self, config: TimeMixerConfig, **sizes: int) -> None:
+        super().__init__(**sizes)
+        lengths = [self.input_len // 2**scale for scale in range(config.scales)]
         if lengths[-1] < 1:
             raise ArgumentError(
                 f"TimeMixer: {config.scales} scales need windows of at least "
-                f"{2 ** (config.scales - 1)} steps, got input_len={input_len}."
+                f"{2 ** (config.scales - 1)} steps, got input_len={self.input_len}."
             )
-        self.revins = nn.ModuleList(RevIN(channels, affine=True) for _ in lengths)
+        self.revins = nn.ModuleList(RevIN(self.channels) for _ in lengths)
         self.tokens = TokenConv(1, config.width)
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(
             MixingBlock(config, lengths=lengths) for _ in range(config.blocks)
         )
-        self.forecasts = nn.ModuleList(nn.Linear(length, horizon) for length in lengths)
+        self.forecasts = nn.ModuleList(nn.Linear(length, self.horizon) for length in lengths)
         self.output = nn.Linear(config.width, 1)
-        self.state_layouts({"dropout": channels, "blocks": channels})
+        self.state_layouts({"dropout": self.channels, "blocks": self.channels})
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
         self.check_window(x, stamps)

@@ -1,7 +1,5 @@
 """TimesNet: a series folded into images, one for each of its periods.
 
-Wu et al., "TimesNet: Temporal 2D-Variation Modeling for General Time Series Analysis", ICLR 2023.
-
 Differs from the publication's code: periods are chosen per window, never from the mean spectrum of
 the batch, so that a window's output does not depend on its neighbours; reconstruction and
 classification work on the window as it is, without a Linear along time.
@@ -19,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sacm.backbones.base import ClassifierNetwork, ForecastNetwork, ReconstructionDetector
-from sacm.backbones.blocks.embedding import Tokens
+from sacm.backbones.blocks.embedding import CalendarSizes, Tokens
 from sacm.backbones.blocks.normalisation import RevIN, full_precision, widen
 from sacm.backbones.registry import register
 from sacm.core.no_compile import not_compiled
@@ -50,11 +48,7 @@ SMALL = TimesNetConfig(width=16, hidden=32)
 
 
 class Inception(nn.Module):
-    """Mean of same-padded 2-D convolutions of several odd kernel sizes.
-
-    The smaller kernels are added into the largest before one convolution: the same numbers with
-    25 instead of 35 taps at the default sizes.
-    """
+    """Mean of same-padded 2-D convolutions of odd kernel sizes, added into the largest of them."""
 
     def __init__(self, inputs: int, outputs: int, *, kernels: tuple[int, ...]) -> None:
         super().__init__()
@@ -65,7 +59,6 @@ class Inception(nn.Module):
             nn.init.kaiming_normal_(weight, mode="fan_out", nonlinearity="relu")
 
     def forward(self, images: Tensor) -> Tensor:
-        """`[n, inputs, rows, columns]` to `[n, outputs, rows, columns]`."""
         padded = [F.pad(w, ((self.largest - w.shape[-1]) // 2,) * 4) for w in self.weights]
         weight = torch.stack(padded).mean(dim=0)  # [outputs, inputs, k, k]
         bias = torch.stack(list(self.biases)).mean(dim=0)
@@ -73,20 +66,17 @@ class Inception(nn.Module):
 
 
 def strongest_periods(z: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The periods of each window's strongest Fourier bins and their amplitudes.
-
-    `[B, T, d]` to periods and amplitudes `[B, k]`, k = min(count, T // 2); the mean (bin 0) is
-    no period.
-    """
+    """Periods of each window's strongest Fourier bins, and amplitudes: `[B, T, d]` to `[B, k]`."""
     length = z.shape[1]
     with full_precision(z):
+        # Bin 0, the mean, is no period.
         amplitude = torch.fft.rfft(widen(z), dim=1).abs().mean(dim=2)[:, 1:]  # [B, T // 2]
     strongest, bins = amplitude.topk(min(count, length // 2), dim=1)  # [B, k]
     return length // (bins + 1), strongest
 
 
 class PeriodBlock(nn.Module):
-    """z plus the amplitude-weighted sum of the convolved images of its strongest periods."""
+    """z `[B, T, d]` plus the amplitude-weighted sum of the images of its strongest periods."""
 
     def __init__(self, config: TimesNetConfig) -> None:
         super().__init__()
@@ -95,7 +85,6 @@ class PeriodBlock(nn.Module):
         self.contract = Inception(config.hidden, config.width, kernels=config.kernels)
 
     def forward(self, z: Tensor) -> Tensor:
-        """`[B, T, d]` to `[B, T, d]`."""
         periods, amplitudes = strongest_periods(z, self.periods)  # [B, k]
         images = self.convolve(z, periods)  # [B, k, T, d]
         weights = amplitudes.softmax(dim=1).to(images.dtype)  # [B, k]
@@ -126,7 +115,7 @@ class PeriodBlock(nn.Module):
 
 
 class PeriodBlocks(nn.Module):
-    """Blocks in a row, each followed by one LayerNorm that all of them share."""
+    """Blocks in a row, each followed by one LayerNorm that all share: `[B, T, d]` to the same."""
 
     def __init__(self, config: TimesNetConfig, *, length: int) -> None:
         super().__init__()
@@ -136,7 +125,6 @@ class PeriodBlocks(nn.Module):
         self.norm = nn.LayerNorm(config.width)
 
     def forward(self, z: Tensor) -> Tensor:
-        """`[B, T, d]` to `[B, T, d]`."""
         for block in self.blocks:
             z = self.norm(block(z))
         return z
@@ -147,27 +135,18 @@ class TimesNetForecaster(ForecastNetwork):
     """Stretch the embedded window over the horizon, then let the blocks fill it in."""
 
     def __init__(
-        self,
-        config: TimesNetConfig,
-        *,
-        input_len: int,
-        horizon: int,
-        channels: int,
-        calendar_sizes: tuple[int, int, int, int] | None = None,
+        self, config: TimesNetConfig, *, calendar_sizes: CalendarSizes = None, **sizes: int
     ) -> None:
-        super().__init__(input_len=input_len, horizon=horizon, channels=channels)
+        super().__init__(**sizes)
         self.calendar_sizes = calendar_sizes
-        self.revin = RevIN(channels)
+        steps = self.input_len + self.horizon
+        self.revin = RevIN()
         self.tokens = Tokens(
-            channels,
-            config.width,
-            length=input_len,
-            dropout=config.dropout,
-            calendar_sizes=calendar_sizes,
+            self.channels, config, length=self.input_len, calendar_sizes=calendar_sizes
         )
-        self.stretch = nn.Linear(input_len, input_len + horizon)
-        self.blocks = PeriodBlocks(config, length=input_len + horizon)
-        self.output = nn.Linear(config.width, channels)
+        self.stretch = nn.Linear(self.input_len, steps)
+        self.blocks = PeriodBlocks(config, length=steps)
+        self.output = nn.Linear(config.width, self.channels)
         self.state_layouts()
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
@@ -184,14 +163,12 @@ class TimesNetForecaster(ForecastNetwork):
 class TimesNetClassifier(ClassifierNetwork):
     """Blocks over the embedded window, then one Linear on all of its steps."""
 
-    def __init__(
-        self, config: TimesNetConfig, *, input_len: int, channels: int, classes: int
-    ) -> None:
-        super().__init__(input_len=input_len, channels=channels, classes=classes)
-        self.tokens = Tokens(channels, config.width, length=input_len, dropout=config.dropout)
-        self.blocks = PeriodBlocks(config, length=input_len)
+    def __init__(self, config: TimesNetConfig, **sizes: int) -> None:
+        super().__init__(**sizes)
+        self.tokens = Tokens(self.channels, config, length=self.input_len)
+        self.blocks = PeriodBlocks(config, length=self.input_len)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(input_len * config.width, classes)
+        self.output = nn.Linear(self.input_len * config.width, self.classes)
         self.state_layouts()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -206,8 +183,8 @@ class TimesNetDetector(ReconstructionDetector):
 
     def __init__(self, config: TimesNetConfig, *, input_len: int, channels: int) -> None:
         super().__init__(input_len=input_len, channels=channels)
-        self.revin = RevIN(channels)
-        self.tokens = Tokens(channels, config.width, length=input_len, dropout=config.dropout)
+        self.revin = RevIN()
+        self.tokens = Tokens(channels, config, length=input_len)
         self.blocks = PeriodBlocks(config, length=input_len)
         self.output = nn.Linear(config.width, channels)
         self.state_layouts()

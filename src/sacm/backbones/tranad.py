@@ -1,9 +1,7 @@
 """TranAD: two passes, the second looking where the first went wrong.
 
-Tuli et al., "TranAD: Deep Transformer Networks for Anomaly Detection in Multivariate Time Series
-Data", VLDB 2022. One encoder, two decoders. Pass 1 reconstructs; its squared error is the focus
-joined to the input of pass 2, where decoder 2 is trained against decoder 1 so that errors on
-unusual windows are enlarged.
+One encoder, two decoders. Pass 1 reconstructs; its squared error is the focus joined to the input
+of pass 2, where decoder 2 is trained against decoder 1 so that errors on unusual windows grow.
 
 Differs from the publication's repository: the whole window is target and scored, both errors enter
 the score, LayerNorms and the adversarial term are there. The two losses would cancel when added;
@@ -22,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from sacm.backbones.base import DetectorNetwork, ScoreKind, empty_buffer, require_fitted
+from sacm.backbones.base import DetectorNetwork, ScoreKind, require_fitted
 from sacm.backbones.blocks.embedding import Positions
 from sacm.backbones.blocks.transformer import MLP, Attention
 from sacm.backbones.registry import register
@@ -97,7 +95,7 @@ class TranADEncoderLayer(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Causal self-attention, attention to the memory, MLP, and a sigmoid output."""
+    """Tokens and memory `[B, L, d]` to `[B, L, C]` in (0, 1); no step sees later tokens."""
 
     hidden_future: Tensor
 
@@ -114,7 +112,6 @@ class Decoder(nn.Module):
         self.register_buffer("hidden_future", future, persistent=False)
 
     def forward(self, x: Tensor, memory: Tensor) -> Tensor:
-        """Tokens and memory `[B, L, d]` to `[B, L, C]` in (0, 1)."""
         x = self.self_residual(x, self.self_attention(x, mask=self.hidden_future))
         x = self.cross_residual(x, self.cross_attention(x, memory))
         x = self.mlp_residual(x, self.mlp(x))
@@ -132,8 +129,8 @@ class TranAD(DetectorNetwork):
     def __init__(self, config: TranADConfig, *, input_len: int, channels: int) -> None:
         super().__init__(input_len=input_len, channels=channels)
         self.decay, self.decay_floor = config.decay, config.decay_floor
-        self.register_buffer("low", empty_buffer(channels))
-        self.register_buffer("high", empty_buffer(channels))
+        self.register_buffer("low", torch.full((channels,), torch.nan))
+        self.register_buffer("high", torch.full((channels,), torch.nan))
         self.register_buffer("epoch", torch.ones((), dtype=torch.long))
         self.encoder_tokens = PositionedSteps(2 * channels, config, length=input_len)
         self.encoder = nn.Sequential(
@@ -146,7 +143,6 @@ class TranAD(DetectorNetwork):
 
     @torch.no_grad()
     def prepare(self, train_x: Tensor) -> None:
-        """Take each channel's range from training windows `[N, L, C]`."""
         self.check_window(train_x)
         self.low.copy_(train_x.amin(dim=(0, 1)))
         self.high.copy_(train_x.amax(dim=(0, 1)))
@@ -156,7 +152,6 @@ class TranAD(DetectorNetwork):
         self.epoch.fill_(epoch)
 
     def forward(self, x: Tensor) -> Passes:
-        """`[B, L, C]` to its scaled form and the three reconstructions."""
         self.check_window(x)
         require_fitted(self, self.high)
         scaled = (x - self.low) / self.range()  # [B, L, C]
@@ -196,7 +191,6 @@ class TranAD(DetectorNetwork):
         return self.anomaly_scores(x).mean()
 
     def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:
-        """Half the squared error of each pass, mean over channels, `[B, L]`."""
         self.check_score(score)
         passes = self(x)
         if score == "reconstruction":

@@ -1,8 +1,5 @@
 """WPMixer: wavelet coefficients, each series of them forecast by its own patch mixer.
 
-Murad et al., "WPMixer: Efficient Multi-Resolution Mixing for Long-Term Time Series Forecasting",
-AAAI 2025.
-
 Differs from the publication's code: the first H values of the inverse transform are kept, not the
 last, so that odd horizons are not shifted by one step. `level=0` leaves the wavelet out, as the
 network of SACM's authors does: one branch mixes patches of the window itself.
@@ -104,7 +101,7 @@ class Wavelet(nn.Module):
 
 
 class Mixer(nn.Module):
-    """An MLP across patches without a residual, then one across features with it."""
+    """An MLP across patches, then one across features with a residual: `[B, C, N, d]` to same."""
 
     def __init__(self, config: WPMixerConfig, *, channels: int, patches: int) -> None:
         super().__init__()
@@ -115,17 +112,16 @@ class Mixer(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`[B, C, N, d]` to `[B, C, N, d]`."""
         x = self.token_mlp(self.token_norm(x).transpose(2, 3)).transpose(2, 3)
         x = self.feature_norm(self.dropout(x))
         return x + self.dropout(self.feature_mlp(x))
 
 
 class Branch(nn.Module):
-    """One coefficient series: normalise, patch, mix twice, predict, restore."""
+    """Coefficients of the window `[B, C, n]` to those of the horizon `[B, C, m]`."""
 
     def __init__(
-        self, config: WPMixerConfig, *, channels: int, input_len: int, output_len: int
+        self, config: WPMixerConfig, input_len: int, output_len: int, *, channels: int
     ) -> None:
         super().__init__()
         patches = count_patches(input_len, patch=config.patch, stride=config.stride)
@@ -135,7 +131,7 @@ class Branch(nn.Module):
                 f"{config.patch} every {config.stride}: use a longer input_len or a smaller patch."
             )
         self.patch, self.stride = config.patch, config.stride
-        self.revin = RevIN(channels, affine=True)
+        self.revin = RevIN(channels)
         self.patch_norm = nn.BatchNorm2d(channels)
         self.tokens = nn.Linear(config.patch, config.width)
         self.dropout = nn.Dropout(config.dropout)
@@ -145,7 +141,6 @@ class Branch(nn.Module):
         self.output = nn.Linear(patches * config.width, output_len)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Coefficients of the window `[B, C, n]` to those of the horizon `[B, C, m]`."""
         x, statistics = self.revin.normalise(x.transpose(1, 2))  # [B, n, C]
         patches = cut_patches(x.transpose(1, 2), patch=self.patch, stride=self.stride)
         z = self.dropout(self.tokens(self.patch_norm(patches)))  # [B, C, N, d]
@@ -159,16 +154,14 @@ class Branch(nn.Module):
 class WPMixer(ForecastNetwork):
     """Split into wavelet coefficients, forecast each series, join the forecasts."""
 
-    def __init__(
-        self, config: WPMixerConfig, *, input_len: int, horizon: int, channels: int
-    ) -> None:
-        super().__init__(input_len=input_len, horizon=horizon, channels=channels)
-        self.revin = RevIN(channels, affine=True)
+    def __init__(self, config: WPMixerConfig, **sizes: int) -> None:
+        super().__init__(**sizes)
+        self.revin = RevIN(self.channels)
         self.wavelet = Wavelet(config.wavelet, config.level)
-        lengths = zip(self.wavelet.lengths(input_len), self.wavelet.lengths(horizon), strict=True)
+        past, future = map(self.wavelet.lengths, (self.input_len, self.horizon))
         self.branches = nn.ModuleList(
-            Branch(config, channels=channels, input_len=past, output_len=future)
-            for past, future in lengths
+            Branch(config, source, target, channels=self.channels)
+            for source, target in zip(past, future, strict=True)
         )
         self.state_layouts()
 

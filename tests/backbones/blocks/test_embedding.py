@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,11 +14,9 @@ from sacm.backbones.blocks.embedding import (
     Positions,
     TokenConv,
     Tokens,
-    bin_index,
     count_patches,
     cut_patches,
     repeat_last,
-    sinusoid,
 )
 from sacm.errors import ArgumentError
 
@@ -40,7 +39,7 @@ def test_token_conv_starts_kaiming_normal_with_gain_root_two() -> None:
 
 @given(st.integers(1, 40), st.integers(1, 16).map(lambda n: 2 * n))
 def test_sinusoid_by_its_formula(length: int, width: int) -> None:
-    table = sinusoid(length, width)
+    table = Positions(length, width).table
     t, i = length - 1, 2 * ((width - 1) // 2)
     angle = t * 10000 ** (-i / width)
     assert table.shape == (length, width)
@@ -50,23 +49,27 @@ def test_sinusoid_by_its_formula(length: int, width: int) -> None:
 
 def test_positions_count_from_zero_and_are_not_saved() -> None:
     positions = Positions(12, 8)
-    torch.testing.assert_close(positions(torch.zeros(2, 5, 8)), sinusoid(5, 8).expand(2, 5, 8))
+    torch.testing.assert_close(positions(torch.zeros(2, 5, 8)), positions.table[:5].expand(2, 5, 8))
     assert not positions.state_dict()
 
 
 def test_odd_width_is_refused() -> None:
     with pytest.raises(ArgumentError, match="even width"):
-        sinusoid(4, 7)
+        Positions(4, 7)
 
 
 @given(st.integers(1, 2000), st.data())
 def test_bins_of_exact_fractions(size: int, data: st.DataObject) -> None:
     k = data.draw(st.integers(0, size - 1))
-    assert int(bin_index(torch.tensor([k / size]), size)[0]) == k  # float32 may round k/size down
+    calendar = Calendar((size,), 1)
+    row = calendar(torch.tensor([[[k / size]]]))  # float32 may round k/size down
+    assert torch.equal(row[0, 0], calendar.tables[0].weight[k])
 
 
 def test_bins_outside_the_unit_interval_go_to_the_ends() -> None:
-    assert bin_index(torch.tensor([-0.2, 1.0, 7.0]), 24).tolist() == [0, 23, 23]
+    calendar = Calendar((24,), 4)
+    rows = calendar(torch.tensor([[[-0.2], [1.0], [7.0]]]))[0]
+    assert torch.equal(rows, calendar.tables[0].weight[[0, 23, 23]])
 
 
 def test_calendar_sums_one_row_of_each_table() -> None:
@@ -79,10 +82,10 @@ def test_calendar_sums_one_row_of_each_table() -> None:
 
 
 def test_tokens_without_calendar_hold_no_tables() -> None:
-    tokens = Tokens(3, 8, length=10, dropout=0.0)
+    tokens = Tokens(3, SimpleNamespace(width=8, dropout=0.0), length=10)
     assert [name for name, _ in tokens.named_parameters()] == ["values.weight"]
     x = torch.randn(2, 10, 3)
-    torch.testing.assert_close(tokens(x), tokens.values(x) + sinusoid(10, 8))
+    torch.testing.assert_close(tokens(x), tokens.values(x) + tokens.positions.table)
 
 
 @given(st.integers(1, 60), st.integers(1, 12), st.data())

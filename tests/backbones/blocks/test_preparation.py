@@ -4,14 +4,14 @@ import pytest
 import torch
 from torch import nn
 
-from sacm.backbones.base import empty_buffer, require_fitted
+from sacm.backbones.base import require_fitted
 from sacm.errors import ArgumentError
 
 
 class Fitted(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("low", empty_buffer(3))
+        self.register_buffer("low", torch.full((3,), torch.nan))
 
 
 def test_refuses_until_every_value_is_filled() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,6 +10,8 @@ from torch.nn import functional as F
 
 from sacm.backbones.blocks.transformer import MLP, Attention, EncoderLayer, merge_heads, split_heads
 from sacm.errors import ArgumentError
+
+SIZES = SimpleNamespace(width=16, heads=4, hidden=32, dropout=0.1)
 
 
 def by_hand(attention: Attention, queries: Tensor, memory: Tensor, **options: Tensor) -> Tensor:
@@ -66,7 +69,7 @@ def test_uneven_heads_are_refused() -> None:
 
 def test_options_go_to_the_attention() -> None:
     torch.manual_seed(0)
-    layer = EncoderLayer(16, 4, 32, 0.1).eval()
+    layer = EncoderLayer(SIZES).eval()
     x, memory = torch.randn(3, 7, 16), torch.randn(3, 5, 16)
     y = layer.attention_norm(x + layer.attention(x, memory))
     torch.testing.assert_close(layer(x, memory=memory), layer.mlp_norm(y + layer.mlp(y)))
@@ -77,7 +80,7 @@ def test_another_attention_takes_the_place() -> None:
         def forward(self, x: Tensor) -> Tensor:
             return x.flip(1)
 
-    layer = EncoderLayer(16, 4, 32, 0.1, Reverse()).eval()
+    layer = EncoderLayer(SIZES, Reverse()).eval()
     x = torch.randn(3, 7, 16)
     y = layer.attention_norm(x + x.flip(1))
     torch.testing.assert_close(layer(x), layer.mlp_norm(y + layer.mlp(y)))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
+
+CalendarSizes = tuple[int, int, int, int] | None  # steps a day, 7, 31, 366
 
 
 class TokenConv(nn.Conv1d):
@@ -19,32 +23,33 @@ class TokenConv(nn.Conv1d):
         return super().forward(x.transpose(1, 2)).transpose(1, 2)  # [B, L, d]
 
 
-def sinusoid(length: int, width: int, *, exponent: float = 1.0) -> Tensor:
-    """Fixed positions `[T, d]`: columns i, i+1 hold sin and cos of t * 10000^(-exponent * i/d)."""
-    if width % 2:
-        raise ArgumentError(f"fixed sinusoid positions need an even width, got {width}.")
-    time = torch.arange(length, dtype=torch.float32)[:, None]  # [T, 1]
-    index = torch.arange(0, width, 2, dtype=torch.float32)
-    frequency = 10000.0 ** (-exponent * index / width)  # [d/2]
-    angle = time * frequency  # [T, d/2]
-    return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1)  # [T, d]
-
-
 class Positions(nn.Module):
-    """Adds the fixed sinusoid to tokens `[..., T, d]`."""
+    """Adds fixed positions to tokens `[..., T, d]`.
+
+    Columns i and i + 1 hold sine and cosine of t * 10000^(-exponent * i / d).
+    """
 
     table: Tensor
 
     def __init__(self, length: int, width: int, *, exponent: float = 1.0) -> None:
         super().__init__()
-        self.register_buffer("table", sinusoid(length, width, exponent=exponent), persistent=False)
+        if width % 2:
+            raise ArgumentError(f"fixed sinusoid positions need an even width, got {width}.")
+        index = torch.arange(0, width, 2, dtype=torch.float32)
+        frequency = 10000.0 ** (-exponent * index / width)  # [d/2]
+        angle = torch.arange(length, dtype=torch.float32)[:, None] * frequency  # [T, d/2]
+        table = torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1)  # [T, d]
+        self.register_buffer("table", table, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.table[: x.shape[-2]]
 
 
 class Calendar(nn.Module):
-    """One learned table per calendar column; their rows add up to a token."""
+    """One learned table per column of stamps in [0, 1), their rows summed: `[B, T, 4]` to tokens.
+
+    Values outside of [0, 1) count as the first or the last row.
+    """
 
     def __init__(self, sizes: tuple[int, ...], width: int) -> None:
         super().__init__()
@@ -54,40 +59,27 @@ class Calendar(nn.Module):
         self.tables = nn.ModuleList(nn.Embedding(size, width) for size in sizes)
 
     def forward(self, stamps: Tensor) -> Tensor:
-        """Stamps `[B, T, 4]` in [0, 1) to `[B, T, d]`."""
         columns = [
-            table(bin_index(values, size))
+            # k/size times size can round to just below k; a thousandth of a part puts it back.
+            table((values * size + 1e-3).floor().clamp(0, size - 1).long())
             for table, size, values in zip(self.tables, self.sizes, stamps.unbind(-1), strict=True)
         ]
         return torch.stack(columns).sum(dim=0)  # [B, T, d]
 
 
-def bin_index(values: Tensor, size: int) -> Tensor:
-    """Which of `size` equal parts of [0, 1) each value falls in; outside values go to the ends."""
-    # k/size times size can round to just below k; a thousandth of a part puts it back.
-    return (values * size + 1e-3).floor().clamp(0, size - 1).long()
-
-
 class Tokens(nn.Module):
-    """Values plus positions plus calendar (if built with sizes), then dropout: one token a step."""
+    """Values plus positions plus calendar, if any, then dropout: `[B, T, C]` to `[B, T, d]`."""
 
     def __init__(
-        self,
-        channels: int,
-        width: int,
-        *,
-        length: int,
-        dropout: float,
-        calendar_sizes: tuple[int, ...] | None = None,
+        self, channels: int, config: Any, *, length: int, calendar_sizes: CalendarSizes = None
     ) -> None:
         super().__init__()
-        self.values = TokenConv(channels, width)
-        self.positions = Positions(length, width)
-        self.calendar = None if calendar_sizes is None else Calendar(calendar_sizes, width)
-        self.dropout = nn.Dropout(dropout)
+        self.values = TokenConv(channels, config.width)
+        self.positions = Positions(length, config.width)
+        self.calendar = None if calendar_sizes is None else Calendar(calendar_sizes, config.width)
+        self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        """`[B, T, C]` and stamps `[B, T, 4]` to `[B, T, d]`."""
         tokens = self.positions(self.values(x))
         if self.calendar is not None and stamps is not None:
             tokens = tokens + self.calendar(stamps)

@@ -1,7 +1,4 @@
-"""Statistics of windows and distances of maps, in float32 at least, whatever the rest runs in.
-
-Reversible instance normalisation keeps its statistics as values and never as state.
-"""
+"""Statistics of windows and distances of maps, in float32 at least, whatever the rest runs in."""
 
 from __future__ import annotations
 
@@ -33,25 +30,23 @@ class InstanceStatistics(NamedTuple):
     std: Tensor
 
 
-def instance_statistics(x: Tensor) -> InstanceStatistics:
-    """Mean and sqrt(population variance + 1e-5) of `[..., L, C]` over time, without gradient."""
-    with full_precision(x):
-        variance, mean = torch.var_mean(widen(x).detach(), dim=-2, correction=0, keepdim=True)
-        std = (variance + 1e-5).sqrt()
-    return InstanceStatistics(mean.to(x.dtype), std.to(x.dtype))
-
-
 class RevIN(nn.Module):
-    """Normalise each window and channel over time, and undo it on the way out."""
+    """Normalise each window and channel over time, and undo it on the way out; keeps no state.
 
-    def __init__(self, channels: int, *, affine: bool = False) -> None:
+    With `channels`, each gets a learned scale and shift on the way in.
+    """
+
+    def __init__(self, channels: int | None = None) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.ones(channels)) if affine else None
-        self.bias = nn.Parameter(torch.zeros(channels)) if affine else None
+        self.weight = None if channels is None else nn.Parameter(torch.ones(channels))
+        self.bias = None if channels is None else nn.Parameter(torch.zeros(channels))
 
     def normalise(self, x: Tensor) -> tuple[Tensor, InstanceStatistics]:
-        """`[..., L, C]` to its normalised form and the statistics that restore it."""
-        statistics = instance_statistics(x)
+        """`[..., L, C]` to its normalised form and its statistics, which get no gradient."""
+        with full_precision(x):
+            variance, mean = torch.var_mean(widen(x).detach(), dim=-2, correction=0, keepdim=True)
+            std = (variance + 1e-5).sqrt()
+        statistics = InstanceStatistics(mean.to(x.dtype), std.to(x.dtype))
         x = (x - statistics.mean) / statistics.std
         if self.weight is not None and self.bias is not None:
             x = x * self.weight + self.bias

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -30,7 +31,9 @@ def merge_heads(x: Tensor) -> Tensor:
 class Attention(nn.Module):
     """softmax((q k^T * scale + shift) / sqrt(d/h)), dropout on the weights, times v.
 
-    Explicit rather than fused: the dropout is a module of its own that can be replaced.
+    Queries `[b, Tq, d]` attend to memory `[b, Tk, d]` (themselves by default). `mask` is boolean,
+    True where a key is hidden; `mask`, `scale` and `shift` broadcast to `[b, h, Tq, Tk]`. Explicit
+    rather than fused: the dropout is a module of its own that can be replaced.
     """
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
@@ -52,11 +55,6 @@ class Attention(nn.Module):
         scale: Tensor | None = None,
         shift: Tensor | None = None,
     ) -> Tensor:
-        """Queries `[b, Tq, d]` attend to memory `[b, Tk, d]` (themselves by default).
-
-        `mask` is boolean, True where a key is hidden; `mask`, `scale` and `shift` broadcast to
-        `[b, h, Tq, Tk]`.
-        """
         memory = queries if memory is None else memory
         q = split_heads(self.query(queries), self.heads)  # [b, h, Tq, d/h]
         k = split_heads(self.key(memory), self.heads)  # [b, h, Tk, d/h]
@@ -87,23 +85,20 @@ class MLP(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """x = LN(x + attention(x)), then x = LN(x + MLP(x)); nothing is dropped on the residuals."""
+    """x = LN(x + attention(x)), then x = LN(x + MLP(x)); nothing is dropped on the residuals.
 
-    def __init__(
-        self,
-        width: int,
-        heads: int,
-        hidden: int,
-        dropout: float,
-        attention: nn.Module | None = None,
-    ) -> None:
+    `config` has `width`, `heads`, `hidden` and `dropout`. What `forward` takes beside `[b, T, d]`
+    (memory, mask, scale, shift) goes to the attention.
+    """
+
+    def __init__(self, config: Any, attention: nn.Module | None = None) -> None:
         super().__init__()
-        self.attention = Attention(width, heads, dropout) if attention is None else attention
+        width, dropout = config.width, config.dropout
+        self.attention = attention or Attention(width, config.heads, dropout)
         self.attention_norm = nn.LayerNorm(width)
-        self.mlp = MLP(width, hidden, dropout)
+        self.mlp = MLP(width, config.hidden, dropout)
         self.mlp_norm = nn.LayerNorm(width)
 
     def forward(self, x: Tensor, **options: Tensor) -> Tensor:
-        """`[b, T, d]` to the same; `options` (memory, mask, scale, shift) go to the attention."""
         x = self.attention_norm(x + self.attention(x, **options))
         return self.mlp_norm(x + self.mlp(x))
