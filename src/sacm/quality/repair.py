@@ -1,9 +1,8 @@
 """Repair broken values by their conditional mean in a Gaussian model of the table.
 
 A channel in deviations, without its season's profile, is a weighted sum of related channels in the
-same row and of its own values a season before and after, plus an autoregression. Broken values take
-the place that makes all innovations smallest. The deviation to expect of a repair is measured on
-stretches of good values that were hidden.
+same row plus an autoregression. Broken values take the place that makes all innovations smallest.
+The deviation to expect of a repair is measured on stretches of good values that were hidden.
 """
 
 from __future__ import annotations
@@ -47,7 +46,6 @@ class RepairModel:
     scale: Array  # [C]: a deviation
     profile: Array  # [season, C]: what repeats in every season
     related: Array  # [C, C]: weights of the other channels in the same row
-    own: Array  # [C]: weight of the own values a season before and after
     past: Array  # [C, 5]: weights of the means over `LAGS`
     errors: Array  # [8, C]: deviation of a repair by its distance from good values
 
@@ -69,7 +67,7 @@ class RepairModel:
         profile = _profile(scaled[part], rows.number[part], season)
         scaled = interpolate(scaled - profile[rows.number % max(season, 1)], bad)
         errors = np.ones((len(DISTANCES), values.shape[1]))
-        return cls(season, centre, scale, profile, *_fit_weights(scaled, bad, season), errors)
+        return cls(season, centre, scale, profile, *_fit_weights(scaled, bad), errors)
 
     def fill(self, values: Array, bad: Array, rows: Rows) -> Array:
         """Values `[T, C]` with what is bad or missing replaced by its conditional mean."""
@@ -81,7 +79,7 @@ class RepairModel:
             scaled = (np.where(gone, 0.0, result[at]) - self.centre) / self.scale - profile[at]
             scaled = interpolate(scaled, gone)
             for _ in range(2):  # all channels are filled in turn
-                explained = _explain(scaled, self.related, self.own, self.season)
+                explained = scaled @ self.related.T
                 rest = interpolate(scaled - explained, gone)
                 scaled = np.where(gone, self._least_innovations(rest, gone) + explained, scaled)
             filled = (scaled + profile[at]) * self.scale + self.centre
@@ -96,7 +94,7 @@ class RepairModel:
         scaled = scaled - self.profile[rows.number % max(self.season, 1)]
         result = np.where(bad, np.nan_to_num(values) - filled, 0.0)
         for at in (slice(s.start, s.stop) for s in rows.segments):
-            rest = scaled[at] - _explain(scaled[at], self.related, self.own, self.season)
+            rest = scaled[at] - scaled[at] @ self.related.T
             pairs = zip(self._precisions(), rest.T, strict=True)
             left_out = np.stack([_weigh(column, p) / p[0] for p, column in pairs], 1) * self.scale
             result[at] = np.where(bad[at], result[at], left_out)
@@ -209,27 +207,12 @@ def _profile(scaled: Array, number: Array, season: int) -> Array:
     return np.roll(profile * cycles / (cycles + prior), int(number[0]) % season, axis=0)
 
 
-def _beside(scaled: Array, shift: int) -> Array:
-    """Mean of the values `shift` rows before and after; at the ends twice the one there is."""
-    if not shift or len(scaled) < 2 * shift:
-        return np.zeros_like(scaled)
-    before = np.concatenate([scaled[shift : 2 * shift], scaled[:-shift]])
-    after = np.concatenate([scaled[shift:], scaled[-2 * shift : -shift]])
-    return (before + after) / 2
-
-
-def _explain(scaled: Array, related: Array, own: Array, season: int) -> Array:
-    """What related channels and the own season explain of rows `[T, C]` in deviations."""
-    return scaled @ related.T + _beside(scaled, season) * own
-
-
-def _fit_weights(scaled: Array, bad: Array, season: int) -> tuple[Array, Array, Array]:
-    """Weights of related channels, of the own season and of the past."""
+def _fit_weights(scaled: Array, bad: Array) -> tuple[Array, Array]:
+    """Weights of related channels and of the past."""
     rows, channels = scaled.shape
-    related, own = np.zeros((channels, channels)), np.zeros(channels)
-    past = np.zeros((channels, len(LAGS)))
+    related, past = np.zeros((channels, channels)), np.zeros((channels, len(LAGS)))
     if rows <= REACH:
-        return related, own, past
+        return related, past
     whole = ~bad
     for lag in (1, 2):
         whole[lag:] &= ~bad[:-lag]
@@ -241,19 +224,18 @@ def _fit_weights(scaled: Array, bad: Array, season: int) -> tuple[Array, Array, 
         both = [np.corrcoef(rows, rowvar=False) for rows in (scaled - earlier, scaled)]
     strength = np.nan_to_num(np.abs(both).max(0).reshape(channels, channels))
     strength *= 1 - np.eye(channels)
-    beside = _beside(scaled, season)
     for channel in range(channels):
         before = earlier[chosen, channel : channel + 1]
         carry = _ridge(before, scaled[chosen, channel], weights[:, channel])
         carry = np.clip(carry[0], 0.0, Models.largest_carry)
         picked = np.argsort(-strength[channel])[: Models.most_related]
         picked = picked[strength[channel, picked] > Models.least_correlation]
-        columns = np.column_stack([scaled[:, picked], beside[:, channel], scaled[:, channel]])
+        columns = scaled[:, np.append(picked, channel)]
         # Differences with the carry have white residuals, so that least squares is efficient.
         white = (columns - carry * np.vstack([columns[:1], columns[:-1]]))[chosen]
-        result = _ridge(white[:, :-1], white[:, -1], weights[:, channel], Models.penalty)
-        related[channel, picked], own[channel] = result[:-1], result[-1]
-    rest = scaled - _explain(scaled, related, own, season)
+        solved = _ridge(white[:, :-1], white[:, -1], weights[:, channel], Models.penalty)
+        related[channel, picked] = solved
+    rest = scaled - scaled @ related.T
     total = np.concatenate([np.zeros((1, channels)), np.cumsum(rest, 0)])
     at = np.arange(rows)[chosen]
     ends = [(np.maximum(at - near + 1, 0), np.maximum(at - far, 0)) for near, far in LAGS]
@@ -262,7 +244,7 @@ def _fit_weights(scaled: Array, bad: Array, season: int) -> tuple[Array, Array, 
     for channel in range(channels):
         past[channel] = _ridge(means[:, channel], rest[chosen, channel], weights[:, channel])
         past[channel] /= max(1.0, past[channel].sum())
-    return related, own, past
+    return related, past
 
 
 def _ridge(x: Array, y: Array, weight: Array, penalty: float = 0.0) -> Array:
