@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from sacm import adaptive_dropout
-from sacm.core.dropout import Keep, apply_mask, draw_mask, drop_entries, drop_entries_composed
+from sacm.core.dropout import ApplyMask, Keep, draw_mask, drop_entries, drop_entries_composed
 from sacm.inject.sites import SiteLayout
 
 RATES = (0.0, 0.05, 0.5, 0.95)
@@ -93,7 +93,8 @@ def test_the_mask_follows_the_seed() -> None:
 
 
 def fused(h: Tensor, keep: Tensor, mask: Tensor) -> Tensor:
-    return apply_mask(h, Keep.of(keep), mask)
+    q = Keep.of(keep)
+    return ApplyMask.apply(h, q.probability, q.scale, mask)
 
 
 def _closed_form(h: Tensor, keep: Tensor, mask: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
@@ -124,7 +125,7 @@ def test_the_gradients_are_the_closed_form_for_a_fixed_mask(layout: str, transpo
     keep = (1 - torch.tensor([0.05, 0.3, 0.5, 0.9])).view(rows).requires_grad_()
     mask = draw_mask(h, Keep.of(keep), torch.Size(mask_shape or shape))
     grad = torch.randn(shape)
-    out = apply_mask(h, Keep.of(keep), mask)
+    out = fused(h, keep, mask)
     torch.testing.assert_close(out, h * mask / keep)
     found = torch.autograd.grad(out, (h, keep), grad)
     for got, expected in zip(found, _closed_form(h, keep, mask, grad), strict=True):

@@ -82,18 +82,13 @@ def drop_entries(h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None)
     if torch.compiler.is_compiling() or h.device.type not in ("cpu", "cuda"):
         q = keep.probability.view(keep.scale.shape)
         return drop_entries_composed(h, q, torch.rand(shape, device=h.device) < q)
-    return apply_mask(h, keep, draw_mask(h, keep, shape))
+    out: Tensor = ApplyMask.apply(h, keep.probability, keep.scale, draw_mask(h, keep, shape))
+    return out
 
 
 def drop_entries_composed(h: Tensor, q: Tensor, mask: Tensor) -> Tensor:
     """Compute `h (B + q - sg(q)) / q` step by step, for compilers to fuse and tests to compare."""
     return h * ((mask + q - q.detach()) / q).to(h.dtype)
-
-
-def apply_mask(h: Tensor, keep: Keep, mask: Tensor) -> Tensor:
-    """Compute `h B / q` for a boolean mask `B`, with the straight-through gradient of `q`."""
-    out: Tensor = _ApplyMask.apply(h, keep.probability, keep.scale, mask)
-    return out
 
 
 def draw_mask(h: Tensor, keep: Keep, shape: torch.Size) -> Tensor:
@@ -102,9 +97,9 @@ def draw_mask(h: Tensor, keep: Keep, shape: torch.Size) -> Tensor:
     Every 64-bit random word gives four 16-bit uniforms; each is compared with an integer threshold
     per sample, so no rate of activation size is ever built.
     """
-    uniforms = draw_random_words(-(-shape.numel() // 4), h.device, stream=_process_number()).view(
-        torch.int16
-    )
+    rank = dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+    words = draw_random_words(-(-shape.numel() // 4), h.device, stream=rank)
+    uniforms = words.view(torch.int16)
     if shape != h.shape:
         uniforms = uniforms[: shape.numel()].view(shape)
     else:
@@ -116,8 +111,11 @@ def draw_mask(h: Tensor, keep: Keep, shape: torch.Size) -> Tensor:
     return uniforms.le_(keep.highest_kept).bool()
 
 
-class _ApplyMask(torch.autograd.Function):
-    """Saves the input and the boolean mask, and nothing else of activation size."""
+class ApplyMask(torch.autograd.Function):
+    """`h B / q` for a boolean mask `B`, with the straight-through gradient of `q`.
+
+    Saves the input and the mask, and nothing else of activation size.
+    """
 
     @staticmethod
     def forward(ctx: Any, h: Tensor, probability: Tensor, scale: Tensor, mask: Tensor) -> Tensor:
@@ -167,8 +165,3 @@ def draw_random_words(count: int, device: torch.device, *, stream: int = 0) -> T
     generator = torch.Generator(device).manual_seed(mixed)
     words = torch.empty(count, dtype=torch.int64, device=device)
     return words.random_(-(2**63), None, generator=generator)
-
-
-def _process_number() -> int:
-    """Return the rank of this process; 0 without torch.distributed."""
-    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0

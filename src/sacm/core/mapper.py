@@ -14,25 +14,11 @@ from sacm.core.config import SACMConfig, check_config
 from sacm.errors import ArgumentError
 
 
-def normalise_scores(scores: Tensor, low: Tensor, high: Tensor, eps: float) -> Tensor:
-    """Return `ŝ = (s - min) / (max - min)` `[B]`, or 0.5 for all when `max - min <= eps`."""
-    span = high - low
-    flat = span <= eps
-    # As `torch.where` would, with fewer operations here and in the backward pass.
-    return ((scores - low) / span.masked_fill(flat, 1.0)).masked_fill(flat, 0.5)
-
-
-def map_rates(relative: Tensor, gamma: Tensor, p_min: float, p_max: float) -> Tensor:
-    """Return `p = p_min + (p_max - p_min) tanh(ŝ softplus(gamma))` `[B]`."""
-    rates = p_min + (p_max - p_min) * torch.tanh(relative * F.softplus(gamma))
-    # Rounding may step over the bounds by one unit in the last place.
-    return rates.clamp(p_min, p_max)
-
-
 class RateMapper(nn.Module):
     """Map unreliability scores `[B]` to dropout rates `[B]` inside `[p_min, p_max]`.
 
-    It has one learnable scalar, gamma. Scores count relative to the other windows of the batch.
+    It has one learnable scalar, gamma. Scores count relative to the other windows of the batch, and
+    under torch.distributed to those of all processes.
 
     Args:
         config: Settings; the paper's for None.
@@ -50,18 +36,7 @@ class RateMapper(nn.Module):
         self.gamma = nn.Parameter(torch.tensor(float(self.config.gamma)))
 
     def forward(self, scores: Tensor) -> Tensor:
-        """Return the dropout rates for the scores of one batch.
-
-        Args:
-            scores: `[B]`, higher is less reliable; under torch.distributed the batch is that of
-                all processes.
-
-        Returns:
-            Rates `[B]`.
-
-        Raises:
-            ArgumentError: `scores` is not a non-empty `[B]` tensor.
-        """
+        """Return the rates `[B]` of a batch from its scores `[B]`, higher is less reliable."""
         if not isinstance(scores, Tensor) or scores.dim() != 1 or scores.shape[0] == 0:
             given = list(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
             raise ArgumentError(f"scores must be a non-empty [B] torch tensor, got {given}.")
@@ -70,8 +45,14 @@ class RateMapper(nn.Module):
             low, high = GlobalExtremes.apply(scores)
         else:
             low, high = scores.aminmax()  # one operation, and one in the backward pass
-        relative = normalise_scores(scores, low, high, config.eps)
-        return map_rates(relative, self.gamma.to(scores.dtype), config.p_min, config.p_max)
+        span = high - low
+        flat = span <= config.eps  # equal scores: the middle, 0.5
+        # As `torch.where` would, with fewer operations here and in the backward pass.
+        relative = ((scores - low) / span.masked_fill(flat, 1.0)).masked_fill(flat, 0.5)
+        slope = F.softplus(self.gamma.to(scores.dtype))
+        rates = config.p_min + (config.p_max - config.p_min) * torch.tanh(relative * slope)
+        # Rounding may step over the bounds by one unit in the last place.
+        return rates.clamp(config.p_min, config.p_max)
 
 
 def world_size() -> int:

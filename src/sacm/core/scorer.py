@@ -28,25 +28,15 @@ _CHUNK = 1 << 22  # numbers scored at once, so that memory does not grow with th
 
 
 class ScorerOutput(NamedTuple):
-    """Results of all stages of the scorer for `B` windows of length `L` with `C` channels.
+    """Results of all stages of the scorer for `B` windows of length `L` with `C` channels."""
 
-    Attributes:
-        scores: Unreliability `s` `[B]`; higher is less reliable.
-        channel_scores: The same by channel, `s_c` `[B, C]`.
-        sfm: Spectral flatness `[B, C]`.
-        threshold: Threshold `tau` of the mask `[B, C]`.
-        mask: Soft mask `M` over the frequencies `[B, K, C]`, ``K = L // 2 + 1``.
-        reconstruction: Window after masking, `x'` `[B, L, C]`.
-        trend: Line taken away before the spectrum `[B, L, C]`.
-    """
-
-    scores: Tensor
-    channel_scores: Tensor
-    sfm: Tensor
-    threshold: Tensor
-    mask: Tensor
-    reconstruction: Tensor
-    trend: Tensor
+    scores: Tensor  # [B], unreliability `s`; higher is less reliable
+    channel_scores: Tensor  # [B, C], the same by channel, `s_c`
+    sfm: Tensor  # [B, C], spectral flatness
+    threshold: Tensor  # [B, C], threshold `tau` of the mask
+    mask: Tensor  # [B, K, C], soft mask `M` over the K = L // 2 + 1 frequencies
+    reconstruction: Tensor  # [B, L, C], the window after masking, `x'`
+    trend: Tensor  # [B, L, C], the line taken away before the spectrum
 
 
 class SpectralScorer(nn.Module):
@@ -85,17 +75,7 @@ class SpectralScorer(nn.Module):
         self.bias.data = self.bias.new_full((self.channels,), float(self.config.sfm_bias))
 
     def forward(self, x: Tensor) -> ScorerOutput:
-        """Score a batch of windows.
-
-        Args:
-            x: Windows `[B, L, C]`.
-
-        Returns:
-            Scores `[B]` and the results of all stages.
-
-        Raises:
-            ArgumentError: The windows have another shape or type.
-        """
+        """Return the scores `[B]` of windows `[B, L, C]`, and the results of all stages."""
         series, residual, flatness, threshold, mask, error, channel_scores = self._run_stages(x)
         return ScorerOutput(
             scores=channel_scores.mean(dim=-1),
