@@ -14,8 +14,8 @@ from sacm.core.config import SACMConfig
 from sacm.core.mapper import RateMapper, world_size
 from sacm.core.no_compile import not_compiled
 from sacm.core.scorer import SpectralScorer, without_autocast
-from sacm.errors import ArgumentError, SACMError, SACMWarning
-from sacm.inject.probe import Probe, layout_error
+from sacm.errors import ArgumentError, LayoutError, SACMError, SACMWarning
+from sacm.inject.probe import Probe
 from sacm.inject.sites import ModulationState, Site, matches
 from sacm.inject.stand_ins import StandIn
 from sacm.inject.window import Arguments, WindowArgument
@@ -24,16 +24,12 @@ VERIFIED_BATCHES = 2  # training batches after the probe on which layouts are ve
 
 
 def _row(site: Site) -> tuple[str, ...]:
-    layout, where, state = site.layout, "-", ""
-    if site.adaptive and site.reached is False:
-        state = "unreached: declared but never called"
-    elif layout is not None:
-        where = " or ".join(map(str, layout)) if isinstance(layout, tuple) else str(layout)
-        state = "live" if site.adaptive and site.reached else ""
-    elif site.adaptive and site.reached is None:
-        where = "not probed yet"
-    notes = "; ".join(filter(None, (site.reason, state)))
-    return site.name, site.kind, "yes" if site.adaptive else "no", where, notes
+    layouts = site.layout if isinstance(site.layout, tuple) else (site.layout or "-",)
+    state = "live" if site.reached else "unreached: declared but never called"
+    state = "not probed yet" if site.reached is None else state
+    notes = "; ".join(filter(None, (site.reason, state if site.adaptive else "")))
+    adaptive = "yes" if site.adaptive else "no"
+    return site.name, site.kind, adaptive, " or ".join(map(str, layouts)), notes
 
 
 class CapacityModulator(nn.Module):
@@ -109,15 +105,14 @@ class CapacityModulator(nn.Module):
             rows.insert(1, tuple("-" * width for width in widths))
             lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
             adaptive = sum(site.adaptive for site in self.sites)
-            added: int | str = sum(p.numel() for p in self.parameters()) if self.stand_ins else 0
-            if self.stand_ins and self.window.channels is None:
-                added = "2C + 2"
+            count = sum(p.numel() for p in self.parameters()) if self.stand_ins else 0
+            added = "2C + 2" if self.stand_ins and self.window.channels is None else count
             total = f"{adaptive} of {len(self.sites)} dropout sites adaptive"
             lines.append(f"{total}, {added} scalars added.")
         if self.is_random and all(site.adaptive for site in self.sites):
             lines.append(
-                "Also random in training: something that is not listed here (coverage='all' makes "
-                "dropout called as a function adaptive)."
+                "Something that is not listed is random in training (coverage='all' makes dropout "
+                "called as a function adaptive)."
             )
         if self.unverified:
             lines.append(f"The layouts were not verified on a training batch: {self.unverified}")
@@ -196,7 +191,7 @@ class CapacityModulator(nn.Module):
         else:
             state.rates = forced.to(window.device)
 
-    def after_forward(self, model: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+    def after_forward(self, *_: Any) -> None:
         """End the forward; forward hook of the attached model, called even if it raised."""
         if self.state.tap is None:
             self.state.running = False
@@ -217,7 +212,7 @@ class CapacityModulator(nn.Module):
         self.set_channels(self.window(*arguments).shape[2])
         probe = Probe(model, arguments, self.window, self.state)
         try:
-            self.is_random = probe.is_random()
+            self.is_random = probe.find_randomness()
         except Exception as error:
             if self.state.running or isinstance(error, SACMError):
                 raise
@@ -245,14 +240,14 @@ class CapacityModulator(nn.Module):
             return
         self.checks_left -= 1
         try:
-            probe = Probe(model, arguments, self.window, self.state)
-            problems = probe.verify_layouts(seed=self.checks_left + 1)
+            probe = Probe(model, arguments, self.window, self.state, is_random=self.is_random)
+            probe.find_layouts([self.checks_left + 1])
+        except LayoutError:
+            raise
         except Exception as error:  # a failed check must not stop the training
             self.unverified = f"{type(error).__name__}: {error}"
             return
         self._settle()
-        if problems:
-            raise layout_error(type(model).__name__, problems)
 
     def check_names(self) -> None:
         """Raise an ArgumentError if a name or glob that the user gave matches no site."""

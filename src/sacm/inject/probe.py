@@ -31,7 +31,7 @@ _MOST_DISTURBED = 8  # windows of a batch that are disturbed, one by one
 _COPIES = 3  # of a single window: there must be another one to tell it from
 _SEEDS = 3  # tried to reach all sites where training leaves out layers at random
 
-Call = tuple[Site | None, int]  # a site and the position among its calls; None for outputs
+Call = tuple[Site, int]  # a site and the position among its calls
 
 
 class Probe:
@@ -41,10 +41,18 @@ class Probe:
     """
 
     def __init__(
-        self, model: nn.Module, arguments: Arguments, window: WindowArgument, state: ModulationState
+        self,
+        model: nn.Module,
+        arguments: Arguments,
+        window: WindowArgument,
+        state: ModulationState,
+        *,
+        is_random: bool = False,
     ) -> None:
         self.model, self.window, self.state = model, window, state
-        self.name, self.random_state = type(model).__name__, torch.empty(0)
+        self.name, self.is_random = type(model).__name__, is_random
+        self.outputs: list[Tensor] = []  # of the last run
+        self.random_state = torch.empty(0)  # after it; equal if as many random numbers were drawn
         self.count = window(*arguments).shape[0]
         if self.count == 0:
             raise ArgumentError(f"{self.name}: an empty batch cannot be probed.")
@@ -100,7 +108,7 @@ class Probe:
             # A copy, as dropout gives: changes in place must not reach the activation itself.
             return h.clone()
 
-        with restored_afterwards(self.model, seed=seed) as generator, torch.no_grad():
+        with restored_afterwards(self.model, seed=seed), torch.no_grad():
             for module in self.model.modules():
                 module.training = not isinstance(module, _NormBase)
             args, kwargs = copy_tensors(arguments or self.arguments)
@@ -111,54 +119,49 @@ class Probe:
                 self.state.tap = None
             for site, h, version in shown:
                 site.overwritten |= h._version != version
-            for index, output in enumerate(collect_tensors(returned)):
-                calls[None, index] = output.detach().clone()
-            self.random_state = generator.get_state()  # equal if as many random numbers were drawn
+            self.outputs = [output.detach().clone() for output in collect_tensors(returned)]
+            self.random_state = torch.get_rng_state()
         return calls
 
-    def is_random(self) -> bool:
+    def find_randomness(self) -> bool:
         """Return whether the outputs depend on the seed although no site drops."""
-        first, second = self.run(seed=0), self.run(seed=1)
-        return any(
-            site is None and not is_same(output, second[site, index])
-            for (site, index), output in first.items()
-        )
+        self.run(seed=0)
+        first, _ = self.outputs, self.run(seed=1)
+        self.is_random = not all(map(is_same, first, self.outputs))
+        return self.is_random
 
-    def find_layouts(self) -> None:
-        """Fill in `layouts` and `reached` of the sites, or raise one LayoutError for all."""
+    def find_layouts(self, seeds: Sequence[int] = range(_SEEDS)) -> None:
+        """Fill in `layouts` and `reached` of the sites, or raise one LayoutError for all.
+
+        Layouts that are known are checked.
+        """
         problems: dict[str, str] = {}
-        reached: set[Site | None] = set()
-        for seed in range(_SEEDS):
+        reached: set[Site] = set()
+        for seed in seeds:
             base = self.run(seed=seed)
             if not {site for site, _ in base} <= reached:
                 reached |= {site for site, _ in base}
                 problems = self._examine(base, seed) | problems
         if problems:
-            raise layout_error(self.name, problems)
+            lines = "\n".join(f"  {sentence}" for sentence in problems.values())
+            raise LayoutError(
+                f"{len(problems)} dropout site(s) of {self.name} have no known layout:\n{lines}\n"
+                f"To leave them as ordinary dropout: skip={list(problems)}"
+            )
 
-    def verify_layouts(self, seed: int) -> dict[str, str]:
-        """Check the known layouts; returns why one does not hold, by name of its site."""
-        return self._examine(self.run(seed=seed), seed, check_known=True)
-
-    def _examine(
-        self, base: Mapping[Call, Tensor], seed: int, *, check_known: bool = False
-    ) -> dict[str, str]:
+    def _examine(self, base: Mapping[Call, Tensor], seed: int) -> dict[str, str]:
         """Let the sites learn layouts, or check those that they know; describe other calls."""
         problems: dict[str, str] = {}
         candidates: dict[Call, list[SiteLayout]] = {}
         for (site, index), h in base.items():
-            if site is None:
-                continue
             site.reached = True
             known = site.known_layouts(h.shape, self.count)
             if site.adaptive and site.stated is None:
-                possible = list(list_candidates(h.shape, self.count))
-                candidates[site, index] = known if check_known and known else possible
+                candidates[site, index] = known or list(list_candidates(h.shape, self.count))
             elif site.adaptive and h.numel() and not known:
                 why = f"does not hold {self.count} windows as stated ({site.stated})"
                 problems[site.name] = _describe(site, h.shape, why)
         for (site, index), moves in self._disturb_windows(base, seed, candidates).items():
-            assert site is not None
             if moves:
                 why = (
                     f"mixes the rows of the {self.count} probed windows: they depend on other "
@@ -185,8 +188,8 @@ class Probe:
             passes = []
             for window in windows.tolist() if remaining else ():
                 passes.append(self._run_disturbed(window, strength, seed))
-                if not torch.equal(self.random_state, random_state):
-                    return {}  # the model drew other random numbers: no evidence
+                if self.is_random and not torch.equal(self.random_state, random_state):
+                    return {}  # other random numbers, also of another thread: no evidence
             for call in remaining:
                 h, others = base[call], [calls.get(call) for calls in passes]
                 if any(other is None or other.shape != h.shape for other in others):
@@ -196,9 +199,9 @@ class Probe:
                 for layout in candidates[call]:
                     moved = torch.stack([layout.measure(each, self.count) for each in changes])
                     if explains(moved, windows, cross_talk):
-                        site, learnt = call[0], (tuple(h.shape), layout)
-                        if site is not None and learnt not in site.layouts:
-                            site.layouts.append(learnt)
+                        learnt = tuple(h.shape), layout
+                        if learnt not in call[0].layouts:
+                            call[0].layouts.append(learnt)
                         del unexplained[call]
                         break
             remaining = [call for call, moves in unexplained.items() if moves]
@@ -229,21 +232,10 @@ def _describe(site: Site, shape: Sequence[int], why: str) -> str:
     )
 
 
-def layout_error(model: str, problems: Mapping[str, str]) -> LayoutError:
-    """Return one error for all unresolved sites: a sentence by site name, and how to skip them."""
-    lines = "\n".join(f"  {sentence}" for sentence in problems.values())
-    return LayoutError(
-        f"{len(problems)} dropout site(s) of {model} have no known layout:\n{lines}\n"
-        f"To leave them as ordinary dropout: skip={list(problems)}"
-    )
-
-
 def movement(base: Tensor, other: Tensor) -> Tensor:
     """Return how far each entry of an activation moved, same shape; rounding counts as 0."""
     if not base.numel():
         return torch.zeros(1)
-    if not base.is_floating_point() and not base.is_complex():
-        return (base != other).float().cpu()
     change = (torch.nan_to_num(other) - torch.nan_to_num(base)).abs().cpu().double()
     return change.masked_fill(change <= _NOISE * change.max(), 0.0)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
 import random
 import threading
 from collections import deque
@@ -15,55 +14,14 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 _PROCESS_LOCK = threading.RLock()  # random states belong to the process: one thread at a time
 
 
-class OwnGenerator(TorchDispatchMode):
-    """Lets all that this thread draws on the CPU come from one generator, seeded on entry.
-
-    Other threads may draw from torch's own generator at any time.
-    """
-
-    def __init__(self, seed: int) -> None:
-        super().__init__()
-        self.generator = torch.Generator().manual_seed(seed)
-
-    def __torch_dispatch__(
-        self, func: Any, _types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        if torch.Tag.nondeterministic_seeded in func.tags:
-            values = [*args, *kwargs.values()]
-            is_told = any(isinstance(value, torch.Generator) for value in values)
-            devices = [value.device for value in values if isinstance(value, Tensor)]
-            device: Any = next(filter(None, (kwargs.get("device"), *devices)), "cpu")
-            variant = _with_generator(func)
-            if variant is not None and not is_told and torch.device(device).type == "cpu":
-                return variant(*args, **kwargs, generator=self.generator)
-        return func(*args, **kwargs)
-
-
-@functools.cache
-def _with_generator(operation: Any) -> Any:
-    """Return the variant of an operation of torch that takes a generator; None without one."""
-    arguments = {(each.name, str(each.type)) for each in operation._schema.arguments}
-    packet = operation.overloadpacket
-    for variant in (getattr(packet, name) for name in packet.overloads()):
-        taken = {(each.name, str(each.type)) for each in variant._schema.arguments}
-        if taken == arguments | {("generator", "Optional[Generator]")}:
-            return variant
-    return None
-
-
 @contextmanager
-def restored_afterwards(model: nn.Module, *, seed: int) -> Iterator[torch.Generator]:
-    """Seed all generators; on leaving, put back all that a forward of `model` may have changed.
-
-    Gives the generator of what is drawn on the CPU.
-    """
-    with _PROCESS_LOCK, OwnGenerator(seed) as own:
+def restored_afterwards(model: nn.Module, *, seed: int) -> Iterator[None]:
+    """Seed all generators; on leaving, put back all that a forward of `model` may have changed."""
+    with _PROCESS_LOCK:
         attributes = [module.__dict__ for module in model.modules()]
         held = [value for each in attributes for value in each.values()]
         holders: list[Any] = [each for each in held if isinstance(each, dict | list | set | deque)]
@@ -76,7 +34,7 @@ def restored_afterwards(model: nn.Module, *, seed: int) -> Iterator[torch.Genera
             torch.manual_seed(seed)
             random.seed(seed)
             np.random.seed(seed)
-            yield own.generator
+            yield
         finally:
             for put, state in generators:
                 put(state)
