@@ -10,12 +10,6 @@ from sacm.integrations.shared import WindowedNetwork
 WINDOW = "past_target"
 
 
-def locate_window(module: Any) -> WindowedNetwork:
-    """Return where the network of a LightningModule takes its windows: `past_target`."""
-    shape = module.inputs.shapes[WINDOW]  # [B, L], or [B, L, C] for several channels
-    return WindowedNetwork(module.model, shape[2] if len(shape) > 2 else 1, WINDOW)
-
-
 class SACMCallback(AttachCallback):
     """Attaches when an estimator is trained, and logs the mean dropout rate of every epoch.
 
@@ -23,5 +17,9 @@ class SACMCallback(AttachCallback):
     `callback.modulator`.
     """
 
-    locate = staticmethod(locate_window)
     raw_checkpoints = True
+
+    def locate(self, pl_module: Any) -> WindowedNetwork:
+        """Return the network, which takes its windows as `past_target`."""
+        shape = pl_module.inputs.shapes[WINDOW]  # [B, L], or [B, L, C] for several channels
+        return WindowedNetwork(pl_module.model, shape[2] if len(shape) > 2 else 1, WINDOW)

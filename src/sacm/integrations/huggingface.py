@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import nn
@@ -14,16 +14,13 @@ from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
 from sacm.inject.attach import attach
 from sacm.inject.modulator import CapacityModulator
-from sacm.integrations.shared import check_optimizers, modulator_of
+from sacm.integrations.shared import Coverage, check_optimizers, modulator_of
 
 WINDOW = "past_values"  # what every time-series model of the library calls its window
 
 
 def attach_transformer(
-    model: nn.Module,
-    *,
-    config: SACMConfig | None = None,
-    coverage: Literal["modules", "all"] = "modules",
+    model: nn.Module, *, config: SACMConfig | None = None, coverage: Coverage = "modules"
 ) -> CapacityModulator:
     """Attach to a model whose forward takes `past_values` `[B, L, C]` (or `[B, L]`).
 
@@ -33,8 +30,8 @@ def attach_transformer(
 
     Args:
         model: A model of the library, or a `PeftModel` around one.
-        config: Settings of the method.
-        coverage: As in `sacm.attach`.
+        config: As in `sacm.attach`.
+        coverage: As there.
     """
     adapted: Any = model
     base = adapted.get_base_model() if _is_adapted(model) else adapted
@@ -62,12 +59,7 @@ class SACMCallback(TrainerCallback):
     training is resumed from them. The arguments are those of `attach_transformer`.
     """
 
-    def __init__(
-        self,
-        *,
-        config: SACMConfig | None = None,
-        coverage: Literal["modules", "all"] = "modules",
-    ) -> None:
+    def __init__(self, *, config: SACMConfig | None = None, coverage: Coverage = "modules") -> None:
         self.config, self.coverage = config, coverage
 
     def on_init_end(self, args: Any, state: Any, control: Any, **objects: Any) -> None:

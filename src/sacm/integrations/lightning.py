@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
@@ -13,7 +13,12 @@ from sacm.errors import ArgumentError
 from sacm.inject.modulator import CapacityModulator
 from sacm.inject.sites import MODULATOR
 from sacm.inject.window import InputArg, WindowLayout
-from sacm.integrations.shared import WindowedNetwork, check_optimizers, modulator_of
+from sacm.integrations.shared import (
+    Coverage,
+    WindowedNetwork,
+    check_optimizers,
+    modulator_of,
+)
 
 
 class AttachCallback(Callback):
@@ -22,24 +27,15 @@ class AttachCallback(Callback):
     Args:
         config: Settings of the method.
         coverage: As in `sacm.attach`.
-
-    Attributes:
-        locate: From the LightningModule to its network.
-        modulator: The modulator of the network; None before the callback was set up.
-        raw_checkpoints: For libraries that load checkpoints into a raw network of their own: the
-            scalars are not among the weights, and a loaded model starts with new ones.
     """
 
-    locate: Callable[[Any], WindowedNetwork]
+    locate: Callable[[Any], WindowedNetwork]  # from the LightningModule to its network
+    # For libraries that load checkpoints into a raw network of their own: the scalars are not among
+    # the weights, and a loaded model starts with new ones.
     raw_checkpoints: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        *,
-        config: SACMConfig | None = None,
-        coverage: Literal["modules", "all"] = "modules",
-    ) -> None:
-        self.modulator: CapacityModulator | None = None
+    def __init__(self, *, config: SACMConfig | None = None, coverage: Coverage = "modules") -> None:
+        self.modulator: CapacityModulator | None = None  # until `setup`
         self.config, self.coverage = config, coverage
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
@@ -84,14 +80,10 @@ class SACMCallback(AttachCallback):
     `configure_optimizers` the scalars are best given no weight decay.
 
     Args:
-        channels: Number of channels of a window; this and all but `target` as in `sacm.attach`.
         target: The dotted name of the network inside the LightningModule whose forward takes the
             windows; "" for the LightningModule itself, if `training_step` calls `self(x)`. For a
             network that is made in `configure_model`, call `sacm.attach` there instead.
-        config: Settings of the method.
-        input_arg: The window among the arguments of forward.
-        window_layout: Order of the dimensions of the window.
-        coverage: ``"modules"`` or ``"all"``.
+        channels, config, input_arg, window_layout, coverage: As in `sacm.attach`.
     """
 
     def __init__(
@@ -102,7 +94,7 @@ class SACMCallback(AttachCallback):
         config: SACMConfig | None = None,
         input_arg: InputArg = 0,
         window_layout: WindowLayout = "BLC",
-        coverage: Literal["modules", "all"] = "modules",
+        coverage: Coverage = "modules",
     ) -> None:
         super().__init__(config=config, coverage=coverage)
         self.target, self.window = target, (channels, input_arg, window_layout)

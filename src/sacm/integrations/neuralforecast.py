@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from neuralforecast.common._base_auto import BaseAuto
 from neuralforecast.common._base_model import BaseModel
@@ -11,7 +11,7 @@ from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
 from sacm.inject.window import WindowPath
 from sacm.integrations.lightning import AttachCallback
-from sacm.integrations.shared import WindowedNetwork
+from sacm.integrations.shared import Coverage, WindowedNetwork
 
 if TYPE_CHECKING:
     from neuralforecast import NeuralForecast
@@ -34,10 +34,7 @@ class SACMCallback(AttachCallback):
 
 
 def attach_forecaster(
-    forecaster: NeuralForecast,
-    *,
-    config: SACMConfig | None = None,
-    coverage: Literal["modules", "all"] = "modules",
+    forecaster: NeuralForecast, *, config: SACMConfig | None = None, coverage: Coverage = "modules"
 ) -> None:
     """Attach to all models of a `NeuralForecast`.
 
@@ -47,8 +44,8 @@ def attach_forecaster(
 
     Args:
         forecaster: The object, before `fit`.
-        config: Settings of the method.
-        coverage: As in `sacm.attach`.
+        config: As in `sacm.attach`.
+        coverage: As there.
 
     Raises:
         ArgumentError: A model is automatic, or has such a callback already.

@@ -15,11 +15,7 @@ from sacm.integrations.shared import WindowedNetwork
 
 
 def locate_window(model: Any) -> WindowedNetwork:
-    """Return where a model made with `from_dataset` takes its windows: in `encoder_cont`.
-
-    Raises:
-        ArgumentError: The model does not say where its targets are, such as `NBeats`.
-    """
+    """Return where a model made with `from_dataset` takes its windows: in `encoder_cont`."""
     if not hasattr(model, "target_positions"):
         raise ArgumentError(
             f"{type(model).__name__} does not say where its targets are: use SACMCallback of "

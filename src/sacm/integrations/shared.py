@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+Coverage = Literal["modules", "all"]
+
+
 class WindowedNetwork(NamedTuple):
     """A network inside another library's model, and its window, as `sacm.attach` takes them."""
 
@@ -29,9 +32,7 @@ class WindowedNetwork(NamedTuple):
     input_arg: InputArg = 0
     window_layout: WindowLayout = "BLC"
 
-    def attach(
-        self, config: SACMConfig | None, coverage: Literal["modules", "all"]
-    ) -> CapacityModulator:
+    def attach(self, config: SACMConfig | None, coverage: Coverage) -> CapacityModulator:
         """Attach to the network."""
         return attach(**self._asdict(), config=config, coverage=coverage)
 

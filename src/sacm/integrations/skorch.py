@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 from torch import nn
 
 from sacm.core.config import SACMConfig
 from sacm.inject.window import InputArg, WindowLayout
-from sacm.integrations.shared import WindowedNetwork
+from sacm.integrations.shared import Coverage, WindowedNetwork
 
 
 class AttachedModule:
@@ -22,11 +22,7 @@ class AttachedModule:
     Args:
         module: The class of the network, or a function that makes it; one that returns
             `sacm.protect(network, guard)` repairs windows too.
-        channels: Number of channels of a window; this and all that follow are as in `sacm.attach`.
-        config: Settings of the method.
-        input_arg: The window among the arguments of forward.
-        window_layout: Order of the dimensions of the window.
-        coverage: ``"modules"`` or ``"all"``.
+        channels, config, input_arg, window_layout, coverage: As in `sacm.attach`.
     """
 
     def __init__(
@@ -37,7 +33,7 @@ class AttachedModule:
         config: SACMConfig | None = None,
         input_arg: InputArg = 0,
         window_layout: WindowLayout = "BLC",
-        coverage: Literal["modules", "all"] = "modules",
+        coverage: Coverage = "modules",
     ) -> None:
         self.module, self.config, self.coverage = module, config, coverage
         self.window = channels, input_arg, window_layout
