@@ -48,18 +48,17 @@ def attach(
     """Make every dropout of `model` adapt to the reliability of each window; in place.
 
     Do this before the optimizer is made: `model.parameters()` gains the 2C + 2 scalars. The layouts
-    of the sites are found on the example or the first training batch, and verified on the next two
-    training batches. Nothing raises after that: an activation of a new kind drops at the mean rate
-    of its batch, with one warning.
+    of the sites are found on the example or the first training batch, and verified on the next two.
+    Nothing raises after that: an activation of a new kind drops at the mean rate of its batch, with
+    one warning.
 
     Args:
         model: Any module whose forward takes windows.
-        channels: Number of channels `C` of a window; None reads it from `example_inputs`, or else
-            from the first training batch. Until then the scalars of the channels are empty; tell
-            it where several processes train.
+        channels: Number of channels `C` of a window; None reads it from `example_inputs` or the
+            first training batch. Where several processes train it must be told.
         config: Settings of the method; the paper's for None.
         example_inputs: A batch to probe at once: the windows `[B, L, C]`, or the tuple or dict of
-            arguments of ``model.forward``. Without it the first training batch is probed.
+            arguments of ``model.forward``.
         input_arg: The window among the arguments of forward: position, name, or a function
             ``(args, kwargs) -> tensor``.
         window_layout: Order of the dimensions of the window tensor, ``"BLC"`` or ``"BCL"``.
@@ -141,13 +140,7 @@ def attach(
 
 
 def detach(model: Model) -> Model:
-    """Take the method off a model again, in place.
-
-    Args:
-        model: An attached model; any other is returned as it is.
-
-    Returns:
-        The same model, as it was before `attach`, with its trained weights.
+    """Return the model as it was before `attach`, with its trained weights; in place.
 
     Example:
         >>> model = nn.Sequential(nn.Linear(7, 16), nn.Dropout(0.1))
@@ -167,13 +160,7 @@ def detach(model: Model) -> Model:
 
 
 def strip_state_dict(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the raw model's part of an attached model's checkpoint.
-
-    Args:
-        state_dict: ``state_dict()`` of an attached model, compiled or not.
-
-    Returns:
-        The entries of the raw model, under the raw model's keys.
+    """Return the raw model's part of the checkpoint of an attached model, compiled or not.
 
     Example:
         >>> model = nn.Sequential(nn.Linear(7, 16), nn.Dropout(0.1))

@@ -168,11 +168,6 @@ class Site:
         overwritten: The model changes the activation in place after the call, so it is copied for
             the gradient of the rates.
         state: Rates of the running forward, shared by all sites of the model.
-
-    Example:
-        >>> site = Site("encoder.drop", "Dropout", stated=SiteLayout(dim=0))
-        >>> print(site.name, site.adaptive, site.layout)
-        encoder.drop True dim 0 = B
     """
 
     name: str

@@ -36,12 +36,6 @@ DROPOUTS: dict[Any, int] = {
     F.dropout2d: 2,
     F.dropout3d: 3,
 }
-_KERNELS: dict[str, Callable[..., Any]] = {
-    "LSTM": torch.lstm,
-    "GRU": torch.gru,
-    "RNN_TANH": torch.rnn_tanh,
-    "RNN_RELU": torch.rnn_relu,
-}
 
 
 class StandIn:
@@ -182,12 +176,13 @@ def drop_between_layers(stand_in: StandIn, site: Site, input: Any, hx: Any = Non
         hx = tuple(input.new_zeros(module.num_layers * directions, batch, n) for n in widths)
     states = hx if isinstance(hx, tuple) else (hx,)
     count = len(module._flat_weights) // module.num_layers
+    kernel = getattr(torch, module.mode.lower())  # torch.lstm, gru, rnn_tanh or rnn_relu
     last_states = []
     for layer in range(module.num_layers):
         h = input if layer == 0 else site.drop(input)
         rows = slice(layer * directions, (layer + 1) * directions)
         before = [state[rows].contiguous() for state in states]
-        input, *last = _KERNELS[module.mode](
+        input, *last = kernel(
             h,
             before if is_lstm else before[0],
             module._flat_weights[layer * count : (layer + 1) * count],
