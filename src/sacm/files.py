@@ -49,21 +49,15 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
             os.fsync(written.fileno())
         temporary.replace(path)
     except Exception as error:
-        reason = _reason_not_written(error, path.parent)
-        if reason is None:
+        reason = getattr(error, "strerror", None)
+        own = re.search(r"os error|inline_container", str(error))  # of safetensors and torch
+        if not reason and (own or shutil.disk_usage(path.parent).free < NO_ROOM):
+            reason = "the disk may be full"
+        if not reason:
             raise
         raise SACMError(f"{path} cannot be written ({reason}).") from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _reason_not_written(error: Exception, folder: Path) -> str | None:
-    """Say why a file could not be written; None if the error is about something else."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    own = re.search(r"os error|inline_container", str(error))  # of safetensors and torch
-    full = own or shutil.disk_usage(folder).free < NO_ROOM
-    return "the disk may be full" if full else None
 
 
 def write_text(path: Path, text: str) -> None:

@@ -20,7 +20,7 @@ TIE_TOLERANCE = 1e-9  # of the larger magnitude: closer values are one value
 def pair(
     frame: pd.DataFrame, metrics: Sequence[str], *, baseline: str, shared: Sequence[str]
 ) -> pd.DataFrame:
-    """Put every run beside that of the baseline.
+    """Put every run beside that of the baseline strategy.
 
     Args:
         frame: One row a run: the columns `shared`, `strategy`, and the metrics.
@@ -29,9 +29,8 @@ def pair(
         shared: Columns that the runs of a pair share, such as `seed`.
 
     Returns:
-        One row a pair and metric: the columns `shared`, `strategy`, `metric`, `before`, `after`,
-        `improvement` (positive is better) and `gain`: in percent of `before`, or in percentage
-        points for metrics that are shares.
+        One row a pair and metric. `improvement` is positive where `after` is better, `gain` is in
+        percent of `before`, or in percentage points for metrics that are shares.
     """
     measured = [name for name in metrics if name in frame]
     long = frame.melt([*shared, "strategy"], measured, "metric", "after").dropna(subset="after")
@@ -65,7 +64,7 @@ def summarise(pairs: pd.DataFrame) -> pd.DataFrame:
         row |= part[["before", "after", "gain"]].mean(skipna=False)
         row["low"], row["high"] = t_interval(part["gain"])
         signs = np.sign(part["improvement"]).value_counts()
-        row |= {word: int(signs.get(at, 0)) for word, at in _OUTCOMES.items()}
+        row |= {word: int(signs.get(sign, 0)) for word, sign in _OUTCOMES.items()}
         rows.append({**row, "p": paired_t_test(part["improvement"])})
     for row in rows:
         family = [each for each in rows if each["metric"] == row["metric"]]
@@ -78,19 +77,12 @@ _SUMMARY = ["metric", "strategy", "n", "before", "after", "gain", "low", "high"]
 _SUMMARY += [*_OUTCOMES, "p", "p_holm"]
 
 
-def t_interval(
-    values: ArrayLike, *, confidence: float = 0.95
-) -> tuple[float, float] | tuple[None, None]:
-    """Student's interval of the mean of two or more values; for few, such as seeds.
-
-    Example:
-        >>> t_interval([1.0])
-        (None, None)
-    """
+def t_interval(values: ArrayLike) -> tuple[float, float] | tuple[None, None]:
+    """Student's 95 % interval of the mean of few values, such as seeds; None of a single one."""
     array = np.asarray(values, dtype=np.float64)
     if len(array) < 2:
         return None, None
-    half = stats.t.ppf((1 + confidence) / 2, len(array) - 1) * stats.sem(array)
+    half = stats.t.ppf(0.975, len(array) - 1) * stats.sem(array)
     return float(array.mean() - half), float(array.mean() + half)
 
 

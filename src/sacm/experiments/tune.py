@@ -20,6 +20,7 @@ from sacm.tasks import get_task
 from sacm.training import Hardware, Run, train
 
 TUNED = ("learning_rate", "size", "batch_size", "input_len", "strategy")
+_SIZES = ("small", "paper")
 _INPUTS = (24, 48, 96, 192, 336)
 _BATCHES = (16, 32, 64, 128)
 _LEARNING_RATES = (1e-5, 1e-2)
@@ -72,9 +73,8 @@ def tune(
     hardware = replace(hardware or Hardware(), show_progress=False)
     seen = without_test(data)
     base = get_task(settings.task).resolve(settings, data)
-    choices: dict[str, Sequence[Any]] = {"size": ("small", "paper"), "batch_size": _BATCHES}
-    choices["input_len"] = input_lengths(base, seen)
-    choices = {name: values for name, values in choices.items() if name not in fixed}
+    every = {"size": _SIZES, "batch_size": _BATCHES, "input_len": input_lengths(base, seen)}
+    choices = {name: values for name, values in every.items() if name not in fixed}
     choices["strategy"] = strategies
     # One folder for one search: the same settings, data and choices continue it.
     search = [base.identity(), [sorted(strategies), sorted(fixed)], fingerprint(data)]

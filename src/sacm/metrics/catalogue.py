@@ -41,29 +41,24 @@ def register(
 ) -> Callable[[Function], Function]:
     """Give a decorator that adds a metric to the row of every run of a task.
 
+    The function takes what the task's test gives, on the CPU:
+
+    - forecasting: `(prediction, target, observed)`, z-scored tensors `[N, H, C]` of a batch,
+      `observed` False where a target was filled in; returns one value a window `[N]`. The metric is
+      the mean over all windows.
+    - classification: `(probabilities, labels)`, tensors `[N, K]` and `[N]`; returns one number.
+    - anomaly: `(scores, labels, threshold, segments)`, arrays `[T]` and the threshold from the
+      validation scores; `segments` names the machine of each row. Returns one number.
+
+    It returns None where the metric is not defined. A result that is not finite, or an exception,
+    becomes None in the row, with a `SACMWarning`.
+
     Args:
         name: The name in rows and files.
         task: The task whose runs it is computed for.
         label: What it is called in tables and sentences.
         higher_is_better: The direction.
         share: Whether values lie between 0 and 1; differences are then percentage points.
-
-    Returns:
-        A decorator for a function of what the task's test gives, all on the CPU. None says that
-        the metric is not defined for these data. A result that is not finite, or an exception,
-        becomes None in the row, with a `SACMWarning`.
-
-        forecasting: `(prediction, target, observed)` to one value a window `[N]`, for every batch
-        of test windows: z-scored tensors `[N, H, C]`, `observed` False where a target was filled
-        in. The metric is the mean over all windows.
-
-        classification: `(probabilities, labels)`, tensors `[N, K]` and `[N]`, to one number.
-
-        anomaly: `(scores, labels, threshold, segments)`, arrays `[T]` and the threshold from the
-        validation scores, to one number; `segments` names the machine of each row.
-
-    Raises:
-        ArgumentError: If the name is taken or the task unknown.
 
     Example:
         >>> from sacm.metrics import catalogue

@@ -25,11 +25,11 @@ Row = dict[str, float | None]
 
 
 def season_length(values: np.ndarray, frequency: str | None) -> int:
-    """Find the length of a season of training rows `[T, C]` in steps.
+    """Find the length of a season of training rows `[T, C]` in steps, from a pandas alias.
 
-    It is a day for time steps below a day (pandas aliases such as "h", "15min"), a week for days, a
-    year for weeks, months and quarters. Where the time step is unknown or the rows hold fewer than
-    three such seasons, it is the strongest peak of the autocorrelation; 1 where there is none.
+    It is a day for time steps below a day, a week for days, a year for weeks, months and quarters.
+    Where the time step is unknown or the rows hold fewer than three such seasons, it is the
+    strongest peak of the autocorrelation; 1 where there is none.
 
     Example:
         >>> season_length(np.zeros((1000, 1)), "15min")
