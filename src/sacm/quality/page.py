@@ -100,10 +100,7 @@ def draw_overview(quality: Quality, *, width: float = 2 * style.WIDTH) -> Figure
         figure, axes = style.canvas(len(order), height=(len(order) + 1) * 0.75, width=width)
         for panel, channel in zip(axes, np.sort(order), strict=True):
             _draw(panel, quality, channel, np.arange(len(quality.flags)), style.MUTED)
-        for panel in axes[:-1]:
-            panel.set_xlabel("")
-            panel.tick_params(labelbottom=False)
-            panel.xaxis.get_offset_text().set_visible(False)
+            panel.label_outer()
         kinds = {kind: KIND_STYLE[kind][0] for kind in _kinds(quality.flags)}
         if kinds:
             style.key(figure, {"as measured": style.MUTED, **kinds})

@@ -12,30 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sacm.errors import ArgumentError
 from sacm.quality.config import FAIL, GRADES, KINDS, SUSPECT, VALUES, GuardConfig
-from sacm.quality.predictor import Array, find_segments, list_names, robust_scale
-from sacm.quality.recording import STEP_ROOM, Recording
-from sacm.quality.rules import RULES, UNITS
+from sacm.quality.predictor import Array, list_names, robust_scale
+from sacm.quality.recording import Recording
+from sacm.quality.rules import RULES
 from sacm.reports.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-TIME = "time"
-"""What events of the time axis have for a channel."""
-TIME_KINDS = ("duplicate rows", "missing rows", "jitter")
 _WORST = 5
-_LARGEST_SEVERITY = 10.0  # deviations; beyond it an event is as bad as it can be
+_MOST_SEVERE = 10.0  # deviations; beyond it an event is as bad as it can be
 
 
 @dataclass(frozen=True)
 class QualityEvent:
-    """A stretch of one kind and grade in one channel."""
+    """A segment of one kind and grade in one channel."""
 
-    channel: str  # its name; "time" for an event of the time axis
-    kind: str  # one of `KINDS`; of the time axis "missing rows", "duplicate rows" or "jitter"
+    channel: str
+    kind: str  # one of `KINDS`
     grade: int  # 1 suspect, 2 fail
     first: int  # first row, counted from 0 in order of time
     last: int  # last row
@@ -80,32 +76,31 @@ class Quality:
 
     @cached_property
     def reliability(self) -> Array:
-        """How far to trust each value, `[T, C]` in [0, 1]; a weight for a training loss.
-
-        Normal values count 1, suspect ones `suspect_weight`, broken ones 0, repaired or not.
-        """
+        """A weight of each value, `[T, C]`: 1 normal, `suspect_weight` suspect, 0 broken."""
         return np.choose(self.grades, (1.0, self.config.suspect_weight, 0.0))
 
     @cached_property
     def events(self) -> list[QualityEvent]:
         """Everything that was found, by first row."""
-        recording, events = self.recording, time_events(self.recording)
+        recording, events = self.recording, []
+        times: Any = [None] * len(self.flags) if recording.times is None else recording.times
+        starts = recording.rows.first
+        names = dict(zip((s.start for s in recording.segments), recording.labels, strict=True))
         codes = (self.flags.astype(np.int64) * len(GRADES) + self.grades) * len(RULES) + self.rules
         for channel in np.flatnonzero(codes.any(0)):
-            measured, name = recording.values[:, channel], recording.columns[channel]
+            measured, code = recording.values[:, channel], codes[:, channel]
             normal = measured[(self.grades[:, channel] != FAIL) & np.isfinite(measured)]
             scale = robust_scale(normal[:, None].astype(np.float64))[0] if len(normal) else 1.0
-            distance = np.nan_to_num(np.abs(measured - self.values[:, channel]) / scale, nan=-1.0)
-            for segment, label in zip(recording.segments, recording.labels, strict=True):
-                part = codes[segment.start : segment.stop, channel]
-                ends = np.flatnonzero(part[1:] != part[:-1]) + 1 + segment.start
-                for i, j in pairwise([segment.start, *ends.tolist(), segment.stop]):
-                    if codes[i, channel]:
-                        far = float(distance[i:j].max())
-                        kind, rule = KINDS[self.flags[i, channel]], RULES[self.rules[i, channel]]
-                        found = name, kind, int(self.grades[i, channel]), i, j - 1
-                        severity = far if far >= 0 else float("inf")
-                        events.append(_event(recording, *found, severity, rule, label))
+            distance = np.abs(measured - self.values[:, channel]) / scale
+            ends = np.flatnonzero((np.diff(code) != 0) | (np.diff(starts) != 0)) + 1
+            for i, j in pairwise([0, *ends.tolist(), len(code)]):
+                if code[i]:
+                    found = KINDS[self.flags[i, channel]], int(self.grades[i, channel]), i, j - 1
+                    far = float(np.nan_to_num(np.fmax.reduce(distance[i:j]), nan=np.inf))
+                    place = names[starts[i]], times[i], times[j - 1]
+                    rule = RULES[self.rules[i, channel]]
+                    event = QualityEvent(recording.columns[channel], *found, far, rule, *place)
+                    events.append(event)
         return sorted(events, key=lambda event: (event.first, event.channel))
 
     @property
@@ -140,18 +135,9 @@ class Quality:
         kinds = ", ".join(f"{format_share(n / self.flags.size)} {KINDS[k]}" for k, n in counts)
         broken = f"{format_share(self.share)} of the values in {size} are broken: {kinds}."
         sentences = [f"{name}: {broken if kinds else f'nothing broken was found in {size}.'}"]
-        if unusual := float((self.grades == SUSPECT).mean()):
-            sentences.append(
-                f"{format_share(unusual)} of the values are unusual and may be real: they are "
-                "reported and not repaired."
-            )
-        for kind in TIME_KINDS:
-            places = [event for event in time_events(self.recording) if event.kind == kind]
-            if places:
-                what = f"{sum(event.severity for event in places):,.0f} {kind}"
-                what = "Rows are not evenly spaced" if kind == "jitter" else what
-                at = f"{_count(len(places), 'place')}, first after {_short(places[0].first_time)}"
-                sentences.append(f"Time axis: {what} at {at}.")
+        if unusual := format_share((self.grades == SUSPECT).mean()):
+            what = "unusual and may be real: they are reported and not repaired"
+            sentences.append(f"{unusual} of the values are {what}.")
         if self.unjudged:
             names = list_names([f"{name!r} ({why})" for name, why in self.unjudged.items()])
             sentences.append(f"Not judged for spikes, bursts and shifts: {names}.")
@@ -159,23 +145,19 @@ class Quality:
 
     def share_table(self) -> Table:
         """Shares by channel and kind; channels without an event have one row together."""
-        shares = {column: share for column, share in self.shares().items() if any(share.values())}
-        lines = [
-            (column, *map(format_share, (sum(share.values()), *share.values())))
-            for column, share in shares.items()
-        ]
-        kinds = [KINDS[code] for code in np.unique(self.flags[self.flags > 0])]
-        if normal := len(self.recording.columns) - len(lines):
-            lines.append(
-                (f"{_count(normal, 'channel')} without an event", "", *("" for _ in kinds))
-            )
-        return Table(("channel", "flagged", *kinds), tuple(lines))
+        shares = self.shares()
+        headings = ("channel", "flagged", *next(iter(shares.values())))
+        flagged = {name: (sum(share.values()), *share.values()) for name, share in shares.items()}
+        lines = [(name, *map(format_share, each)) for name, each in flagged.items() if each[0]]
+        if normal := len(flagged) - len(lines):
+            others = f"{_count(normal, 'channel')} without an event"
+            lines.append((others, *[""] * len(headings[1:])))
+        return Table(headings, tuple(lines))
 
     def worst_events(self, count: int = _WORST) -> list[QualityEvent]:
         """The events that matter most: broken before unusual, severe and long ones first."""
-        values = [event for event in self.events if event.kind in KINDS]
-        values.sort(key=lambda e: min(e.severity, _LARGEST_SEVERITY) * sqrt(e.rows), reverse=True)
-        return sorted(values, key=lambda event: -event.grade)[:count]
+        events = sorted(self.events, key=lambda e: -min(e.severity, _MOST_SEVERE) * sqrt(e.rows))
+        return sorted(events, key=lambda event: -event.grade)[:count]
 
     def event_table(self, count: int = _WORST) -> Table:
         """The worst events, one row each."""
@@ -204,10 +186,7 @@ class Quality:
     __str__ = summary
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each event, its first and last row counted from 1.
-
-        With the column `keep` filled in, `keep=` takes it back.
-        """
+        """One row an event, rows counted from 1; with `keep` filled in, `keep=` takes it back."""
         import pandas as pd
 
         names = [field.name for field in fields(QualityEvent)]
@@ -227,46 +206,11 @@ class Quality:
         return draw_overview(self)
 
     def report(self, path: str | Path) -> None:
-        """Write one self-contained HTML page: overview, worst events with their repair, shares.
-
-        Raises:
-            SACMError: The file cannot be written.
-        """
-        from sacm.files import write_atomically
+        """Write one self-contained HTML page: overview, worst events with their repair, shares."""
+        from sacm.files import write_text
         from sacm.quality.page import quality_page
 
-        if Path(path).is_dir():
-            raise ArgumentError(f"{path} is a folder: name a file in it.")
-        text = quality_page(self)
-        write_atomically(Path(path), lambda file: file.write_text(text, encoding="utf-8"))
-
-
-def time_events(recording: Recording) -> list[QualityEvent]:
-    """Missing rows, duplicate rows and jitter of the time axis, as suspect events."""
-    step, events = recording.step, []
-    if recording.times is None or step is None:
-        return []
-    calendar = step > UNITS["d"] * 25  # months and years differ in length
-    steps = np.diff(recording.times) / np.timedelta64(1, "s") / step
-    for segment, label in zip(recording.segments, recording.labels, strict=True):
-        gaps = steps[segment.start : segment.stop - 1]
-        missing = gaps > 1.5
-        uneven = (np.abs(gaps - np.round(gaps)) > STEP_ROOM) & ~missing & (gaps > 0)
-        masks = gaps == 0, missing, uneven & (not calendar)
-        for kind, mask in zip(TIME_KINDS, masks, strict=True):
-            for first, stop in zip(*find_segments(mask), strict=True):
-                i, j = segment.start + int(first), segment.start + int(stop)
-                count = (np.round(gaps) - 1)[first:stop].sum() if kind == "missing rows" else j - i
-                events.append(_event(recording, TIME, kind, SUSPECT, i, j, float(count), "", label))
-    return events
-
-
-def _event(
-    recording: Recording, channel: str, kind: str, grade: int, first: int, last: int, *rest: Any
-) -> QualityEvent:
-    """An event with the times of its rows, where there are times."""
-    times = (None, None) if recording.times is None else recording.times[[first, last]]
-    return QualityEvent(channel, kind, grade, first, last, *rest, *times)
+        write_text(Path(path), quality_page(self))
 
 
 def _count(number: int, noun: str) -> str:
