@@ -17,7 +17,6 @@ from sacm.quality.windows import WindowGuard, tracing
 
 Model = TypeVar("Model", bound=nn.Module)
 
-PROTECTION = "sacm_guard"  # the attribute of a protected model
 OTHER_UNITS = 0.5  # of a batch: a guard that flags more was probably fitted on other units
 
 
@@ -41,14 +40,14 @@ class RepairReport:
 class Protection:
     """A forward pre-hook that replaces the window among a model's arguments by its repair.
 
-    The guard is held here and not as a part of the model, so that the model keeps its state dict,
-    its children and its precision. It follows the device of the windows that come.
+    The guard is no child of the model, which so keeps its state dict and its precision. It follows
+    the device of the windows.
     """
 
     guard: WindowGuard
-    argument: WindowArgument  # where the window is among the arguments of `forward`
-    on_flag: Callable[[RepairReport], object] | None  # takes the report where one was repaired
-    last_report: RepairReport | None = None  # of the last batch
+    argument: WindowArgument
+    on_flag: Callable[[RepairReport], object] | None
+    last_report: RepairReport | None = None
     warned: bool = False  # about units
 
     def __call__(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
@@ -97,9 +96,9 @@ def protect(
 ) -> Model:
     """Make `model` repair its windows before it sees them; in place, without retraining.
 
-    Windows are repaired in evaluation and in training mode. `state_dict()`, parameters and children
-    of the model stay as they are; copies, pickles and exported graphs of it repair as well.
-    `model.sacm_guard.last_report` says what was repaired in the last batch.
+    Windows are repaired in evaluation and in training mode, and in copies, pickles and exported
+    graphs of the model; its `state_dict()` stays as it is. `model.sacm_guard.last_report` says what
+    was repaired in the last batch.
 
     Args:
         model: Any module whose `forward` takes a window.
@@ -107,18 +106,12 @@ def protect(
         input_arg: The window among the arguments of `forward`: position, name or `WindowPath`.
         window_layout: "BLC" (batch, time, channel) or "BCL"; `[B, L]` is fine for one channel.
         scaler: What scales the model's windows, if the guard was fitted on rows before scaling: an
-            object with `mean` and `std` by channel, or with a linear `inverse_transform` such as
-            those of scikit-learn.
+            object with `mean` and `std` by channel, or with a linear `inverse_transform`.
         on_flag: Called with a `RepairReport` after every batch in which a value was repaired; it
             makes every batch wait for the device.
 
-    Returns:
-        The same model.
-
     Raises:
-        ArgumentError: The model is protected already or compiled, `input_arg` names no argument,
-            or guard or scaler are none. Windows of another length or with other channels than the
-            guard's are refused when the model is called.
+        ArgumentError: The model is protected or compiled, or an argument is wrong.
 
     Example:
         >>> import numpy as np, sacm, torch
@@ -148,18 +141,12 @@ def protect(
         module = module.rescaled(*_units_of(scaler, module.channels))
     protection = Protection(module, argument, on_flag)
     model.register_forward_pre_hook(protection, with_kwargs=True)
-    setattr(model, PROTECTION, protection)
+    model.sacm_guard = protection  # type: ignore[assignment]  # no module: it stays out of the state
     return model
 
 
 def unprotect(model: Model) -> Model:
-    """Give the model back as it was before `protect`; a model without it is returned as it is.
-
-    Args:
-        model: The model that `protect` was called with, or a copy of it.
-
-    Returns:
-        The same model.
+    """Give the model, or a copy of it, back as it was before `protect`.
 
     Example:
         >>> model = nn.Linear(2, 2)
@@ -169,7 +156,7 @@ def unprotect(model: Model) -> Model:
     for key in _hooks(model):
         del model._forward_pre_hooks[key]
         model._forward_pre_hooks_with_kwargs.pop(key, None)
-        delattr(model, PROTECTION)
+        del model.sacm_guard
     return model
 
 
@@ -189,18 +176,16 @@ def window_guard_of(guard: Any) -> WindowGuard:
 
 def _units_of(scaler: Any, channels: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation `[C]` of a linear scaler, from three rows that it scales back."""
-    kind, zeros, last = type(scaler).__name__, np.zeros(channels), -1.0 - np.arange(channels)
-    back = getattr(scaler, "inverse_transform", None)
-    if back is None and not (hasattr(scaler, "mean") and hasattr(scaler, "std")):
-        why = "must have mean and std by channel, or inverse_transform"
-        raise ArgumentError(f"scaler {why}: {kind} has not.")
+    kind, last = type(scaler).__name__, -1.0 - np.arange(channels)
+    rows = np.stack([np.zeros(channels), np.ones(channels), last])
     try:
-        rows = np.stack([zeros, zeros + 1, last])
+        back = getattr(scaler, "inverse_transform", None)
         rows = back(rows) if back else rows * np.ravel(scaler.std) + np.ravel(scaler.mean)
         offset, ones, others = np.asarray(rows, np.float64).reshape(-1, channels)
     except Exception as error:  # scalers have many kinds of their own
+        why = f"{kind} does not take rows of {channels} channels, those of the guard: {error}"
         raise ArgumentError(
-            f"the scaler does not take rows of {channels} channels, those of the guard: {error}"
+            f"scaler must have mean and std by channel, or inverse_transform; {why}."
         ) from error
     slope = ones - offset
     if not np.isfinite(offset).all() or not (np.isfinite(slope) & (slope != 0)).all():
