@@ -31,8 +31,7 @@ def inspect(
         rules: A rules file or a dict of rules; see `sacm.quality.rules`.
         false_events: Expected false fail events in 10,000 normal values.
         repair: Which grades are repaired: "fail", "all" or "none".
-        keep: Events that stay as measured: a table that `to_frame` or `--flags` wrote, with its
-            column `keep` filled in.
+        keep: Events that stay as measured: a table of `to_frame` with its column `keep` filled in.
         time: The time column of a frame or file, where it is not found by itself.
 
     Raises:

@@ -16,7 +16,7 @@ from sacm.quality.predictor import Array
 from sacm.quality.result import Quality, QualityEvent
 from sacm.reports import style
 from sacm.reports.page import embed_figure, figures, page, paragraph
-from sacm.reports.table import Table
+from sacm.reports.table import Table, record_table
 
 _BURST, _REPAIR, _SHIFT, _SPIKE, _GAP, _RULE = style.SERIES
 KIND_STYLE = {
@@ -66,16 +66,15 @@ def quality_page(quality: Quality) -> str:
             "Events": [paragraph(hint, note=True), listed],
         }
     recording = quality.recording
-    read = [
-        ("data", recording.name),
-        ("size", f"{len(recording.values):,} rows of {len(recording.columns)} channels"),
-        *(line.partition(": ")[::2] for line in recording.understood),
-        ("thresholds from", f"{sum(map(len, recording.train)):,} rows"),
-        ("false events", f"{quality.config.false_events:g} expected in 10,000 normal values"),
-        ("written", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by sacm {version('sacm')}"),
-    ]
-    table = Table(("", "value"), tuple(read), words=2)
-    sections["What was read"] = [table.html(kind="settings")]
+    read = {
+        "data": recording.name,
+        "size": f"{len(recording.values):,} rows of {len(recording.columns)} channels",
+        **dict(line.partition(": ")[::2] for line in recording.understood),
+        "thresholds from": f"{sum(map(len, recording.train)):,} rows",
+        "false events": f"{quality.config.false_events:g} expected in 10,000 normal values",
+        "written": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by sacm {version('sacm')}",
+    }
+    sections["What was read"] = [record_table("", read).html(kind="settings")]
     return page(f"Quality of {recording.name}", [verdict], sections)
 
 
@@ -90,14 +89,13 @@ def _caption(event: QualityEvent) -> str:
     return f"{event.channel}, {rows}: {event.kind} ({GRADES[event.grade]}{rule})"
 
 
-def draw_overview(quality: Quality, *, width: float = 2 * style.WIDTH) -> Figure:
+def draw_overview(quality: Quality) -> Figure:
     """Draw the channels over time (of many those with the most flags), coloured by kind."""
     flagged = (quality.flags > 0).mean(axis=0)
     order = np.argsort(-flagged, kind="stable")[:_CHANNELS]
-    if len(flagged) > _CHANNELS and flagged.any():
-        order = order[flagged[order] > 0]
+    height, width = (len(order) + 1) * 0.75, 2 * style.WIDTH
     with style.house_style():
-        figure, axes = style.canvas(len(order), height=(len(order) + 1) * 0.75, width=width)
+        figure, axes = style.canvas(len(order), height=height, width=width)
         for panel, channel in zip(axes, np.sort(order), strict=True):
             _draw(panel, quality, channel, np.arange(len(quality.flags)), style.MUTED)
             panel.label_outer()

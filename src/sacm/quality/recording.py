@@ -19,17 +19,12 @@ from sacm.quality.predictor import Array, Rows, list_names
 if TYPE_CHECKING:
     from sacm.data.read import Table
 
-TEST_KEPT = "Test rows are not looked at: their anomalies are to be found, not repaired."
 STEP_ROOM = 0.1  # by which the time step of new rows may differ; months differ in length
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """Rows of one or several series.
-
-    `restore` takes repaired values `[T, C]` and which of them were changed, and gives the data back
-    in the form in which they came; what was not changed stays bit-identical.
-    """
+    """Rows of one or several series."""
 
     name: str
     values: Array  # [T, C] float32 or float64, NaN where missing
@@ -37,7 +32,7 @@ class Recording:
     segments: tuple[range, ...]  # cover all rows; nothing is predicted across their borders
     labels: tuple[str, ...]  # the series of each segment
     train: tuple[range, ...]  # the training rows of each segment
-    restore: Callable[[Array, Array], Any]
+    restore: Callable[[Array, Array], Any]  # new values and which of them to put into the data
     times: Array | None = None  # [T] datetime64
     borders: tuple[int, ...] = ()  # rows at which a split begins or ends
     notes: tuple[str, ...] = ()  # what was found or guessed while reading
@@ -118,13 +113,11 @@ def read_recording(
 
 def _ends(train: Any, length: int) -> slice:
     """The training rows of a series of `length` rows."""
-    if isinstance(train, range | slice) and train.step in (None, 1):
-        ends = train.start, train.stop
-        if all(end is None or isinstance(end, int | np.integer) for end in ends):
-            return slice(*ends)
-    elif isinstance(train, int | np.integer) and not isinstance(train, bool) and train > 0:
+    if isinstance(train, range) and train.step == 1:
+        return slice(train.start, train.stop)
+    if isinstance(train, int | np.integer) and not isinstance(train, bool) and train > 0:
         return slice(int(train))
-    elif isinstance(train, float | np.floating) and 0 < train <= 1:
+    if isinstance(train, float | np.floating) and 0 < train <= 1:
         return slice(max(1, round(float(train) * length)))
     raise ArgumentError(f"train = {train!r}: pass a share in (0, 1], a number of rows or a range.")
 
@@ -135,11 +128,9 @@ def _from_source(data: Any, options: dict[str, Any]) -> Recording:
 
     table = read_table(data, options, grid=False)
     segments = tuple(range(start, stop) for _, start, stop in table.series)
-
-    # Rows that were averaged into even steps are none of those that came.
-    averaged = options.get("resample") is not None
-    restore = (lambda new, _: new) if averaged else partial(_give_back, data, table)
     labels = tuple(name for name, *_ in table.series)
+    averaged = options.get("resample") is not None  # into rows that are none of those that came
+    restore = (lambda new, _: new) if averaged else partial(_give_back, data, table)
     rows = table.name, table.values, table.names, segments, labels, segments, restore, table.times
     return Recording(*rows, notes=table.notes, understood=table.understood)
 
@@ -194,7 +185,8 @@ def _from_anomaly(data: AnomalyData) -> Recording:
     columns, train = data.columns or tuple(map(str, range(data.channels))), tuple(named)
     restore = partial(_replace, data, "train")
     rows = data.name, data.train, columns, train, tuple(named.values()), train, restore
-    return Recording(*rows, notes=(*data.notes, TEST_KEPT))
+    kept = "Test rows are not looked at: their anomalies are to be found, not repaired."
+    return Recording(*rows, notes=(*data.notes, kept))
 
 
 def _replace(data: Any, name: str, new: Array, changed: Array) -> Any:

@@ -33,11 +33,10 @@ if TYPE_CHECKING:
     from sacm.quality.result import Quality
 
 ALL = "all"
+# The rules that flag values, and the flag of what breaks each of them.
 RULES = ("", "range", "max_change", "codes", "longest_rest", "maintenance", "needs")
-"""Names of the rules that flag values."""
 RANGE, MAX_CHANGE, CODES, LONGEST_REST, MAINTENANCE, NEEDS = range(1, len(RULES))
 RULE_KINDS = (0, Kind.RULE, Kind.RULE, Kind.CODE, Kind.STUCK, Kind.RULE, Kind.RULE)
-"""The flag of what breaks each of them."""
 _SPAN = "look like 6 h, 30 min or 12 rows, above 0"
 _WANTED = {
     "range": "be two numbers such as [-5, 40], the lower limit first",
@@ -55,8 +54,7 @@ KEYS = tuple(_WANTED)
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _AMOUNT = re.compile(r"\s*(\d+\.?\d*(?:[eE][-+]?\d+)?)\s*(/?)\s*(rows?|s|min|h|d)\s*")
 _YES, _NO = ("1", "yes", "y", "true", "x", "keep"), ("", "0", "no", "n", "false")
-Interval = tuple[Any, Any]
-"""First and last row, by number or by time."""
+Interval = tuple[Any, Any]  # first and last row, by number or by time
 
 
 @dataclass(frozen=True)
@@ -91,16 +89,12 @@ class Rules:
         kept = () if keep is None else read_kept(keep)
         if isinstance(rules, cls):
             return replace(rules, kept=rules.kept + kept)
-        lines: dict[tuple[str, ...], int] = {}
-        written, source = {} if rules is None else rules, "rules"
         if isinstance(rules, str | Path):
-            (written, lines), source = _read_yaml(Path(rules)), str(rules)
-        elif not isinstance(written, Mapping):
+            written, lines = _read_yaml(Path(rules))
+            return cls(written, kept, str(rules), lines)
+        if not isinstance(rules, Mapping | None):
             raise ArgumentError(f"rules must be a file or a dict, got {type(rules).__name__}.")
-        made = cls({str(key): value for key, value in written.items()}, kept, source, lines)
-        for pattern in made.written:
-            made._parse(pattern, UNITS["s"])
-        return made
+        return cls({str(key): value for key, value in (rules or {}).items()}, kept)
 
     def _refuse(self, why: str, *key: str) -> NoReturn:
         line = self.lines.get(key, self.lines.get(key[:1]))
@@ -132,7 +126,7 @@ class Rules:
             matched = [n for n in columns if pattern == ALL or fnmatchcase(n, pattern)]
             if not matched and pattern != ALL:
                 self._refuse(f"matches no channel; channels are {list_names(columns)}", pattern)
-            own = self._parse(pattern, step) if matched else {}
+            own = self._parse(pattern, step)
             for needed in own.get("needs", ()):
                 if not any(fnmatchcase(n, needed) for n in columns):
                     why = f"names {needed}, which matches no channel; channels are "
@@ -147,45 +141,46 @@ class Rules:
         return [ChannelRules(name, **merged[name]) for name in columns]
 
 
-def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[Any, int]]:
+def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[tuple[str, ...], int]]:
     """Content of a rules file, and the line of each key."""
     import yaml
 
-    content: dict[str, Any] = {}
-    lines: dict[Any, int] = {}
+    lines: dict[tuple[str, ...], int] = {}
+
+    def refuse(node: Any, why: str) -> NoReturn:
+        raise yaml.MarkedYAMLError(problem=why, problem_mark=node.start_mark)
+
+    def read(node: Any, *above: str) -> Any:
+        if len(above) > 1 or not isinstance(node, yaml.MappingNode):
+            try:
+                return loader.construct_object(node, deep=True)
+            except (TypeError, ValueError) as error:  # such as a thirteenth month
+                refuse(node, f"{'.'.join(above)} holds what is no value: {error}")
+        content = {}
+        for key, value in node.value:
+            name = (*above, str(key.value))
+            if not isinstance(key, yaml.ScalarNode):
+                refuse(key, "a channel or a rule must be a name")
+            if name in lines:
+                refuse(key, f"{'.'.join(name)} is written twice")
+            lines[name] = key.start_mark.line + 1
+            content[key.value] = read(value, *name)
+        return content
+
     try:
         loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
-        node: Any = loader.get_single_node() or yaml.MappingNode("", [])
-        if not isinstance(node, yaml.MappingNode):
+        root = loader.get_single_node() or yaml.MappingNode("", [])
+        if not isinstance(root, yaml.MappingNode):
             why = "rules begin with a channel or 'all', such as 'temperature:', and its rules below"
-            raise yaml.MarkedYAMLError(problem=why, problem_mark=node.start_mark)
-        for key, value in node.value:
-            inner = value.value if isinstance(value, yaml.MappingNode) else []
-            parts: list[tuple[tuple[Any, ...], Any, Any]] = [((key.value,), key, value)]
-            parts += [((key.value, rule.value), rule, held) for rule, held in inner]
-            for name, place, _ in parts:
-                if not isinstance(place, yaml.ScalarNode):
-                    why = "a channel or a rule must be a name"
-                    raise yaml.MarkedYAMLError(problem=why, problem_mark=place.start_mark)
-                if name in lines:
-                    why = f"{'.'.join(name)} is written twice"
-                    raise yaml.MarkedYAMLError(problem=why, problem_mark=place.start_mark)
-                lines[name] = place.start_mark.line + 1
-            for name, _, held in reversed(parts):  # rules first, so that errors name theirs
-                try:
-                    content[key.value] = loader.construct_object(held, deep=True)
-                except (TypeError, ValueError) as error:  # such as a thirteenth month
-                    why = f"{'.'.join(name)} holds what is no value: {error}"
-                    raise yaml.MarkedYAMLError(problem=why, problem_mark=held.start_mark) from None
-    except OSError as error:
-        raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise ArgumentError(f"{path} is no text file: rules are written in YAML.") from None
+            refuse(root, why)
+        return read(root), lines
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", "it is no text file")
+        raise ArgumentError(f"{path} cannot be read: {why}.") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}, line {mark.line + 1}" if mark else f"{path}"
         raise ArgumentError(f"{where}: {getattr(error, 'problem', 'it is no YAML')}.") from None
-    return content, lines
 
 
 def _read_rule(key: str, value: Any, step: float | None) -> Any:
@@ -243,20 +238,20 @@ def read_kept(source: Any) -> tuple[tuple[Any, ...], ...]:
         name = str(source)
         try:
             frame = pd.read_csv(source, dtype=str)
-        except OSError as error:
-            raise ArgumentError(f"{source} cannot be read: {error.strerror}.") from None
         except pd.errors.EmptyDataError:
             frame = pd.DataFrame()
-        except ValueError:  # no text, or no table
-            raise ArgumentError(f"{source} is no CSV file of events.") from None
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", "it is no CSV file of events")
+            raise ArgumentError(f"{source} cannot be read: {why}.") from None
     if not isinstance(frame, pd.DataFrame):
         raise ArgumentError(f"keep must be a CSV file or a frame, got {type(source).__name__}.")
-    for column in ("channel", "first", "last", "keep"):
-        if column not in frame:
-            why = f"there is no column {column!r}; `sacm quality --flags` writes such a table"
-            raise ArgumentError(f"{name}, line 1: {why}.")
-    text = frame.astype(object).where(frame.notna(), "").astype(str)
-    text = text.apply(lambda column: column.str.strip()).reset_index(drop=True)
+    needed = ("channel", "first", "last", "keep")
+    for column in (column for column in needed if column not in frame):
+        why = f"there is no column {column!r}; `sacm quality --flags` writes such a table"
+        raise ArgumentError(f"{name}, line 1: {why}.")
+    text = frame.reindex(columns=[*needed, "first_time", "last_time"]).astype(object)
+    text = text.where(text.notna(), "").astype(str).reset_index(drop=True)
+    text = text.apply(lambda column: column.str.strip())
 
     def refuse(wrong: pd.Series, why: str) -> None:
         for line in wrong.index[wrong]:
@@ -266,19 +261,16 @@ def read_kept(source: Any) -> tuple[tuple[Any, ...], ...]:
     refuse(~marks.isin((*_YES, *_NO)), "keep must be yes or empty")
     text = text[marks.isin(_YES)]
     refuse(text["channel"] == "", "channel is empty")
-    ends, times = pd.DataFrame({"channel": text["channel"]}), {}
+    ends = pd.DataFrame({"channel": text["channel"]})
+    timed, times = (text[["first_time", "last_time"]] != "").all(axis=1), {}
     for key in ("first", "last"):
         refuse(~text[key].str.fullmatch(r"0*[1-9]\d*(\.0)?"), f"{key} must be a row number")
-        ends[key] = text[key].astype(float).astype(int) - 1  # the first row is row 1
-        written = text.get(f"{key}_time", pd.Series("", text.index))
+        rows, written = text[key].astype(float).astype(int), text[f"{key}_time"]
         times[key] = pd.to_datetime(written, errors="coerce", format="ISO8601", utc=True)
         refuse(times[key].isna() & (written != ""), f"{key}_time is no time")
-    refuse(ends["last"] < ends["first"], "last is before first")
+        ends[key] = written.where(timed, rows - 1)  # the first row is row 1
+    refuse(text["last"].astype(float) < text["first"].astype(float), "last is before first")
     refuse(times["last"] < times["first"], "last_time is before first_time")
-    if {"first_time", "last_time"} <= set(text):
-        timed = (text["first_time"] != "") & (text["last_time"] != "")
-        for key in ("first", "last"):
-            ends[key] = text[f"{key}_time"].where(timed, ends[key])
     return tuple(ends.itertuples(index=False, name=None))
 
 
@@ -349,17 +341,20 @@ def learnt_rules(guard: Guard, quality: Quality) -> str:
     at, _ = quality.recording.training_part()
     normal = np.where(quality.grades == FAIL, np.nan, quality.recording.values)[at]
     for channel, (column, values) in enumerate(zip(guard.columns_, normal.T, strict=True)):
-        finite = np.append(values[np.isfinite(values)], [] if np.isfinite(values).any() else 0.0)
-        low, high = finite.min(), finite.max()
+        finite = values[np.isfinite(values)]
+        low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
         room = (high - low) * guard.config_.online_range
         change = np.nan_to_num(np.abs(np.diff(values))).max(initial=0.0)
         codes = ", ".join(f"{code:.10g}" for code in guard.levels_.codes[channel])
         limit, comment = guard.levels_.run_limit[channel] - 1, f"between {low:.6g} and {high:.6g}"
         ranged = f"  range: [{low - room:.6g}, {high + room:.6g}]    # values were {comment}"
+        rules = {
+            ranged: room > 0,
+            f"  # longest_rest: {limit} rows    # longest normal run of equal values": True,
+            f"  codes: [{codes}]    # stand for a gap": codes,
+            f"  # max_change: {change:.4g}/row    # largest normal change": change,
+            "  leave_alone: false": not codes and not room > 0,
+        }
         lines += ["", yaml.safe_dump({column: None}, width=inf).split(" null")[0].strip()]
-        lines += [ranged] if room > 0 else []
-        lines += [f"  # longest_rest: {limit} rows    # longest normal run of equal values"]
-        lines += [f"  codes: [{codes}]    # stand for a gap"] if codes else []
-        lines += [f"  # max_change: {change:.4g}/row    # largest normal change"] if change else []
-        lines += [] if codes or room > 0 else ["  leave_alone: false"]
+        lines += [line for line, wanted in rules.items() if wanted]
     return "\n".join(lines) + "\n"
