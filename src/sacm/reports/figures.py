@@ -39,11 +39,8 @@ def forecast_figure(
 ) -> Figure:
     """Draw forecasts after the end of their history, one panel a channel, at most six.
 
-    Args:
-        history: The last rows before the forecast, times or row numbers as index; NaN where
-            nothing was measured.
-        forecast: The forecast, with bounds in columns such as `load_lower_80` if there are any.
-        repaired: Which of the last `L` values were repaired or missing, `[L, channels]`.
+    Times or row numbers are the index. The forecast may have bounds in columns such as
+    `load_lower_80`; `repaired` `[L, C]` marks what was repaired or missing in the last rows.
     """
     figure, panels = _panels(list(map(str, history)))
     past = history.index.to_numpy()
@@ -113,14 +110,11 @@ def alarm_figure(scores: pd.DataFrame, values: pd.DataFrame) -> Figure:
         rows = style.thin_out_range(series, 1500)
         axes.plot(where[rows], series[rows], color=style.MUTED, linewidth=0.8)
         axes.plot(where[alarms], series[alarms], ".", color=style.ALARM, markersize=3.5)
-    panels[title].axhline(
-        scores["threshold"].iloc[0], color=style.INK, linestyle="--", linewidth=0.9
-    )
+    dashes: Any = {"color": style.INK, "linestyle": "--"}
+    panels[title].axhline(scores["threshold"].iloc[0], linewidth=0.9, **dashes)
     _label_below(panels, where)
     alarm = Line2D([], [], color=style.ALARM, marker=".", linestyle="")
-    style.key(
-        figure, {"alarm": alarm, "threshold": Line2D([], [], color=style.INK, linestyle="--")}
-    )
+    style.key(figure, {"alarm": alarm, "threshold": Line2D([], [], **dashes)})
     return figure
 
 

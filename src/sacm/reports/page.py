@@ -9,8 +9,7 @@ from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from sacm.reports.style import apply_theme, variables
-from sacm.reports.table import record_table
+from sacm.reports.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,8 +36,7 @@ def page(title: str, lead: Sequence[str], sections: Mapping[str, Sequence[str]])
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'  # otherwise a browser asks for one
         f"<title>{escape(title)}</title>\n"
-        f"<style>:root{{color-scheme:light dark;{variables(dark=False)}}}"
-        f"@media (prefers-color-scheme:dark){{:root{{{variables(dark=True)}}}}}{css}</style>\n"
+        f"<style>{css}</style>\n"
         "</head>\n<body>\n<main>\n" + "\n".join(body) + "\n</main>\n"
         f"<script>\n{script}</script></body>\n</html>\n"
     )
@@ -49,17 +47,16 @@ def paragraph(text: str, *, note: bool = False) -> str:
     return f'<p class="note">{escape(text)}</p>' if note else f"<p>{escape(text)}</p>"
 
 
-def folded(title: str, *parts: str) -> str:
-    """Parts that a click on the title shows."""
-    return f"<details><summary>{escape(title)}</summary>{''.join(parts)}</details>"
-
-
 def details(**records: dict[str, Any]) -> list[str]:
-    """Records, such as settings, as tables that are folded away; empty values are left out."""
-    return [
-        folded(name.capitalize(), record_table(name, record).html(kind="settings"))
-        for name, record in records.items()
-    ]
+    """Records, such as settings, as tables that are folded away; what is None is left out."""
+    parts = []
+    for title, record in records.items():
+        nested = (v if isinstance(v, dict) else {name: v} for name, v in record.items())
+        pairs = [pair for each in nested for pair in each.items() if pair[1] is not None]
+        rows = tuple((name.replace("_", " "), str(value)) for name, value in pairs)
+        table = Table((title, "value"), rows, words=2).html(kind="settings")
+        parts.append(f"<details><summary>{title.capitalize()}</summary>{table}</details>")
+    return parts
 
 
 def figures(*items: str) -> str:
@@ -68,14 +65,9 @@ def figures(*items: str) -> str:
 
 
 def embed_figure(drawing: Figure, caption: str, *, name: str, kind: str = "") -> str:
-    """A drawing as inline SVG in the colours of the page.
+    """A drawing as inline SVG; `name` is unique on the page and keeps its references apart.
 
-    Args:
-        drawing: The figure.
-        caption: What it shows.
-        name: Unique on the page; keeps the drawing's inner references its own.
-        kind: CSS class: "large" takes most of the page's width, "wide-figure" all of it, and
-            scrolls where the page is narrow.
+    `kind` is a CSS class: "large" takes most of the page's width, "wide-figure" all of it.
     """
     import matplotlib
 
@@ -88,7 +80,7 @@ def embed_figure(drawing: Figure, caption: str, *, name: str, kind: str = "") ->
     svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg[svg.index("<svg") :])
     svg = re.sub(r"(\bid=\"|\bhref=\"#|url\(#)", rf"\g<1>{name}-", svg)
     box = r'<svg [^>]*viewBox="([^"]*)"[^>]*>'
-    svg = apply_theme(re.sub(box, r'<svg viewBox="\1" aria-hidden="true">', svg))
+    svg = re.sub(box, r'<svg viewBox="\1" aria-hidden="true">', svg)
     chosen, caption = (f' class="{escape(kind)}"', caption + _ZOOM_HINT) if kind else ("", caption)
     return (
         f'<figure{chosen} role="img" aria-label="{escape(caption)}">{svg}'

@@ -1,4 +1,4 @@
-"""How figures and pages look: colours with a light and a dark value, and matplotlib settings."""
+"""How figures look: colours, which are those of pages too, and matplotlib settings."""
 
 from __future__ import annotations
 
@@ -14,22 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-# Name on a page -> colour on light and on dark paper. A figure is drawn in the light colours; a
-# page replaces each by a variable that knows both.
-_COLOURS = {
-    "ink": ("#1c2126", "#e6e8ea"),
-    "muted": ("#6a737c", "#98a1aa"),
-    "grid": ("#d8dce0", "#363d44"),
-    "paper": ("#fdfdfc", "#14181c"),
-    "alarm": ("#c8402f", "#f0705e"),
-    "series-0": ("#b5541c", "#ee9257"),
-    "series-1": ("#1b6cae", "#66b2f0"),
-    "series-2": ("#3b7d3f", "#7cc47f"),
-    "series-3": ("#7d52a8", "#bb97e0"),
-    "series-4": ("#96740a", "#d3b24a"),
-    "series-5": ("#a83a62", "#e683a8"),
-}
-INK, MUTED, GRID, _, ALARM, *SERIES = (light for light, _ in _COLOURS.values())
+INK, MUTED, GRID, ALARM = "#1c2126", "#6a737c", "#d8dce0", "#c8402f"
+SERIES = ("#b5541c", "#1b6cae", "#3b7d3f", "#7d52a8", "#96740a", "#a83a62")
 KEPT, LEFT = SERIES[1], SERIES[0]
 WIDTH = 4.0  # inches
 
@@ -108,15 +94,3 @@ def plain(text: str) -> str:
 def colours(strategies: Sequence[str]) -> dict[str, str]:
     """A colour for each strategy; more strategies than colours begin again."""
     return {name: SERIES[number % len(SERIES)] for number, name in enumerate(strategies)}
-
-
-def variables(*, dark: bool) -> str:
-    """The colours as CSS custom properties."""
-    return "".join(f"--{name}:{pair[dark]};" for name, pair in _COLOURS.items())
-
-
-def apply_theme(svg: str) -> str:
-    """An SVG whose colours follow the page."""
-    for name, (light, _) in _COLOURS.items():
-        svg = svg.replace(light, f"var(--{name})")
-    return svg

@@ -1,7 +1,4 @@
-"""One table for the terminal, Markdown, HTML and JSON.
-
-A table holds values. Printed formats show numbers in a few digits, JSON as they are.
-"""
+"""One table for the terminal, Markdown, HTML and JSON; only JSON shows all digits."""
 
 from __future__ import annotations
 
@@ -105,14 +102,6 @@ class Table:
         if self.caption:
             print(f"{self.caption}\n")
         print(*(f" {line}" for line in (head, rule, *rows)), "", sep="\n")
-
-
-def record_table(title: str, record: dict[str, Any]) -> Table:
-    """Names and values; records inside of it are spread out, what is None is left out."""
-    nested = (v if isinstance(v, dict) else {name: v} for name, v in record.items())
-    pairs = [pair for each in nested for pair in each.items() if pair[1] is not None]
-    rows = tuple((name.replace("_", " "), str(value)) for name, value in pairs)
-    return Table((title, "value"), rows, words=2)
 
 
 def is_undefined(value: Any) -> bool:
