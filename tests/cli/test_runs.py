@@ -108,10 +108,9 @@ def test_candidates_have_a_table(sacm: Command, kept: Path) -> None:
     second = {**first, "candidate": "seasonal naive", "weight": 0.0}
     record["race"] = {"table": [first, second]}
     results.write_text(json.dumps(record))
-    sacm("runs", "report", "series", "--out", "run.html")
-    text = Path("run.html").read_text()
-    assert "<h2>Candidates</h2>" in text
-    assert "seasonal naive" in text
+    shown = sacm("runs", "show", "series").out
+    assert "candidates by validation MAE, z-scored" in shown
+    assert " ridge " in shown
 
 
 def test_a_changed_scaler_is_noticed(sacm: Command, kept: Path) -> None:

@@ -76,11 +76,9 @@ WRONG = [
     ("score missing.csv", "There is no file missing.csv"),
     ("score {series} --window 5000", "has 300 rows, fewer than one window"),
     ("score {series} --window 0", "window must be a whole number from 1"),
-    ("score {series} --stride 0", "stride must be a whole number from 1"),
     ("predict {forecasting} --plot next.txt", "figures are written to .png"),
     ("score {series} --out {series}/scores.csv", "cannot be written to"),
     pytest.param("data info Nonsense", "Nonsense", marks=pytest.mark.lab),
-    ("backbones --task guessing", "unknown task 'guessing'"),
     ("compare forecasting --data {series} --strategies raw,sacmm", "Did you mean 'sacm'"),
 ]
 

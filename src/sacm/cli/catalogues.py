@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, get_args
+from typing import get_args
 
 import typer
 
@@ -14,24 +14,20 @@ _LEGEND = (
     "Parameters in both sizes with 7 channels, 96 steps, horizon 96, 5 classes; cost of a training "
     "step (paper, batch 32, one core): light < 0.3 s, medium < 1 s, heavy < 5 s, very heavy."
 )
-_Task = Annotated[str | None, typer.Option(help="forecasting, classification or anomaly.")]
 
 
-def backbones(task: _Task = None, as_json: AsJson = False) -> None:
+def backbones(as_json: AsJson = False) -> None:
     """All backbones with their tasks, sizes, dropout sites and cost on a CPU.
 
-    Example: sacm backbones --task forecasting
+    Example: sacm backbones
     """
     from sacm.backbones import describe, names
-    from sacm.backbones.registry import check_task
     from sacm.types import TaskName
 
-    if task is not None:
-        check_task(task)
     described = [
-        (describe(name, each, size="paper"), describe(name, each, size="small"))
-        for each in get_args(TaskName)
-        for name in (names(each) if task in (None, each) else ())
+        (describe(name, task, size="paper"), describe(name, task, size="small"))
+        for task in get_args(TaskName)
+        for name in names(task)
     ]
     if as_json:
         show_json([{**asdict(paper), "small": asdict(small)} for paper, small in described])

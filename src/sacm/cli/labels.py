@@ -7,7 +7,6 @@ from typing import Any
 from zipfile import ZipFile, is_zipfile
 
 import numpy as np
-import typer
 
 from sacm.errors import DataError
 
@@ -29,12 +28,11 @@ def read_labelled_cases(data: str, reading: dict[str, Any]) -> dict[str, Any] | 
         found: Any = resolve(data, task="classification", reading=reading)
         parts = {"train": len(found.y_train), "test": len(found.y_test)}
         both = (found.subjects_train, found.subjects_test)
-        subjects = [each for each in both if each is not None]
         return {
             "X": np.concatenate([found.X_train, found.X_test]),
             "y": np.concatenate([found.y_train, found.y_test]),
             "names": [f"{part} {i}" for part, count in parts.items() for i in range(count)],
-            "groups": np.concatenate(subjects) if len(subjects) == 2 else None,
+            "groups": None if any(each is None for each in both) else np.concatenate(both),
         }
     if not (reading.get("id") and reading.get("label")):
         return None
@@ -44,14 +42,10 @@ def read_labelled_cases(data: str, reading: dict[str, Any]) -> dict[str, Any] | 
     return {"X": X, "y": cases.labels, "names": case_names}
 
 
-def judge_labels(
-    cases: dict[str, Any], *, out: Path | None, flags: Path | None, keep: Path | None, as_json: bool
-) -> float:
-    """Judge the labels of cases, print or write what is found, and return the share flagged."""
+def judge_labels(cases: dict[str, Any], keep: Path | None) -> Any:
+    """Judge the labels of cases; those with something in the column `keep` of a file stay."""
     import pandas as pd
 
-    from sacm.cli.output import show_json
-    from sacm.files import write_atomically
     from sacm.quality.labels import find_wrong_labels
 
     kept: list[str] = []
@@ -63,20 +57,17 @@ def judge_labels(
         except (ValueError, KeyError) as error:
             needed = "needs the columns case and keep, as --flags writes them"
             raise DataError(f"{keep} {needed}.") from error
-    quality = find_wrong_labels(**cases, keep=kept)
-    table = quality.to_frame()
-    if out is not None:
-        quality.report(out)
-    if flags is not None:
-        write_atomically(flags, lambda file: table.to_csv(file, index=False))
-    if as_json:
-        record = {"cases": len(quality.given), "trust": quality.trust, "reason": quality.reason}
-        rate = quality.noise_rate if quality.trust else None
-        record |= {"noise_rate": rate, "noise_interval": list(quality.noise_interval)}
-        show_json({**record, "suspicious": table.drop(columns="keep").to_dict("records")})
-    else:
-        typer.echo(quality.summary())
-        for name, written in (("report", out), ("flags", flags)):
-            if written is not None:
-                typer.echo(f"{name}: {written}")
-    return float(quality.flagged.mean())
+    return find_wrong_labels(**cases, keep=kept)
+
+
+def record_labels(quality: Any) -> dict[str, Any]:
+    """What was found, for JSON."""
+    suspicious = quality.to_frame().drop(columns="keep").to_dict("records")
+    return {
+        "cases": len(quality.given),
+        "trust": quality.trust,
+        "reason": quality.reason,
+        "noise_rate": quality.noise_rate if quality.trust else None,
+        "noise_interval": list(quality.noise_interval),
+        "suspicious": suspicious,
+    }

@@ -25,9 +25,11 @@ Runs = Annotated[Path, Option(help="Folder that holds the runs.")]
 RulesFile = Annotated[Path | None, Option("--rules", help="Rules for the guard: see `sacm rules`.")]
 KeepFile = Annotated[Path | None, Option("--keep", help="A --flags file with its keep filled in.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON for a program to read.")]
+Accelerator = Annotated[
+    str, Option(help="cpu, gpu, mps or auto.", rich_help_panel="Hardware and logs")
+]
 # Settings that the help shows first, in this order; the others have headings.
 _FIRST = ("data", "horizon", "time_limit", "backbone", "strategy", "epochs", "seed")
-_HardwareOption = functools.partial(Option, rich_help_panel="Hardware and logs")
 
 
 def takes(
@@ -181,12 +183,3 @@ def numbers(text: str | None, option: str, *, shares: bool = False) -> tuple[Any
     if any(not 0 < number < 1 if shares else math.isnan(number) for number in found):
         raise ArgumentError(f"{option} {text!r}: expected {what} separated by commas.")
     return found
-
-
-def make_hardware(
-    accelerator: Annotated[str, _HardwareOption(help="cpu, gpu, mps or auto.")] = "auto",
-) -> Any:
-    """Where to train; whether it is there, training says."""
-    from sacm.training import Hardware
-
-    return Hardware(accelerator)

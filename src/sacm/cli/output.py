@@ -77,36 +77,31 @@ def show_json(record: Any) -> None:
 def show_results(task: str, metrics: Mapping[str, Any]) -> None:
     """The test results of a run as a table, beside baselines and candidates."""
     from sacm.tasks import get_task
+    from sacm.tasks.baselines import compare_with_baselines, tabulate
 
     if "test" not in metrics:
         note("Note: there are no test cases, so there is nothing to report.")
         return
     report = metrics["report"]
     if all(value is None for value in metrics["test"].values()):
-        alarms, rows = report["alarms"], report["points"]
-        note(f"Nothing to measure by: {alarms:,} alarms in {rows:,} test rows.")
+        alarms, points = report["alarms"], report["points"]
+        note(f"Nothing to measure by: {alarms:,} alarms in {points:,} test rows.")
         return
     what = "cases" if task == "classification" else "windows"
     title = f"test results over {metrics['evaluated_windows']:,} {what}"
     show_table(*get_task(task).tabulate(metrics), title=title)
     if share := report.get("unmeasured"):
         note(f"{share:.1%} of the test targets were not measured and do not count.")
-    show_baselines(task, metrics.get("baselines") or {})
+    baselines = metrics.get("baselines") or {}
+    names, rows = tabulate(task, baselines)
+    if len(rows) > 1:
+        show_table(("beside baselines", *names), rows)
+    for sentence in compare_with_baselines(baselines):
+        note(sentence)
     if table := metrics.get("race", {}).get("table"):
         headings = ("candidate", "MAE", "weight", "steps", "seconds")
         title = "candidates by validation MAE, z-scored"
         show_table(headings, [tuple(row.values()) for row in table], title=title)
-
-
-def show_baselines(task: str, baselines: Mapping[str, Any]) -> None:
-    """The model beside what needs no network, and whether it is better than all of that."""
-    from sacm.tasks.baselines import compare_with_baselines, tabulate
-
-    headings, rows = tabulate(task, baselines)
-    if len(rows) > 1:
-        show_table(("beside baselines", *headings), rows)
-    for sentence in compare_with_baselines(baselines):
-        note(sentence)
 
 
 def show_table(

@@ -16,8 +16,6 @@ from sacm.errors import ArgumentError, DataError
 
 _LACKS = ("target", "split", "scaling", "category")  # options that are not of the table
 _File = Annotated[str, typer.Argument(metavar="FILE", help="See `sacm data list`, or a file.")]
-_Train = Annotated[float | None, Option(help="Learn thresholds from this first share of rows.")]
-_FalseEvents = Annotated[float, Option(help="False events to expect in 10,000 values.")]
 
 
 def _read_share(text: str | float) -> float:
@@ -41,8 +39,8 @@ def quality(
     fail_above: Annotated[
         float, Option(parser=_read_share, help="Exit code 1 above this: 1%.")
     ] = 1.0,
-    false_events: _FalseEvents = 1.0,
-    train: _Train = None,
+    false_events: Annotated[float, Option(help="False events in 10,000 values.")] = 1.0,
+    train: Annotated[float | None, Option(help="Share of rows to learn thresholds from.")] = None,
     as_json: AsJson = False,
     *,
     reading: dict[str, Any],
@@ -55,7 +53,7 @@ def quality(
     """
     import pandas as pd
 
-    from sacm.cli.labels import judge_labels, read_labelled_cases
+    from sacm.cli.labels import judge_labels, read_labelled_cases, record_labels
     from sacm.files import write_atomically
     from sacm.quality.guard import Guard
 
@@ -63,13 +61,15 @@ def quality(
     written = {name: path for name, path in outputs.items() if path is not None}
     _check_outputs(data, list(written.values()))
     cases = read_labelled_cases(data, reading)
-    if cases is not None:
-        if rules is not None or repaired is not None or train is not None:
-            raise ArgumentError(f"--rules, --repaired and --train: {data} has labelled cases.")
-        share = judge_labels(cases, out=out, flags=flags, keep=keep, as_json=as_json)
-        _fail_above(share, fail_above, "labels look wrong")
-        return
-    found = Guard(rules, false_events, None, repair, keep).fit_inspect(_read(data, train, reading))
+    if cases is None:
+        guard = Guard(rules, false_events, None, repair, keep)
+        found: Any = guard.fit_inspect(_read(data, train, reading))
+        share, what = found.share, "values are broken"
+    elif rules is not None or repaired is not None or train is not None:
+        raise ArgumentError(f"--rules, --repaired and --train: {data} has labelled cases.")
+    else:
+        found = judge_labels(cases, keep)
+        share, what = found.flagged.mean(), "labels look wrong"
     if out is not None:
         found.report(out)
     if flags is not None:
@@ -80,22 +80,26 @@ def quality(
             table = pd.DataFrame(found.values, columns=list(found.recording.columns))
         write_atomically(repaired, lambda file: table.to_csv(file, index=False))
     if as_json:
-        events = found.to_frame().drop(columns="keep").to_json(orient="records", date_format="iso")
-        record = {**found.overview(), "notes": list(found.recording.notes)}
-        show_json({**record, "events": loads(events), "report": out and str(out)})
+        record = _record_values(found) if cases is None else record_labels(found)
+        show_json({**record, "report": out and str(out)})
     else:
         typer.echo(found.summary())
         for name, path in written.items():
             typer.echo(f"{name}: {path}")
-    _fail_above(found.share, fail_above, "values are broken")
+    if share > fail_above:
+        note(f"{share:.2%} of the {what}, more than --fail-above {fail_above:.6g}.")
+        raise typer.Exit(1)
+
+
+def _record_values(quality: Any) -> dict[str, Any]:
+    events = quality.to_frame().drop(columns="keep").to_json(orient="records", date_format="iso")
+    return {**quality.overview(), "notes": list(quality.recording.notes), "events": loads(events)}
 
 
 @takes_reading(without=_LACKS)
 def rules(
     data: _File,
     out: Annotated[Path | None, Option(help="Write the rules to this file.")] = None,
-    false_events: _FalseEvents = 1.0,
-    train: _Train = None,
     *,
     reading: dict[str, Any],
 ) -> None:
@@ -108,18 +112,11 @@ def rules(
     from sacm.quality.rules import learnt_rules
 
     _check_outputs(data, [] if out is None else [out])
-    guard = Guard(false_events=false_events, window=None)
-    text = learnt_rules(guard, guard.fit_inspect(_read(data, train, reading)))
+    guard = Guard(window=None)
+    text = learnt_rules(guard, guard.fit_inspect(_read(data, None, reading)))
     if out is not None:
         write_text(out, text)
     typer.echo(text if out is None else f"rules: {out}\n", nl=False)
-
-
-def _fail_above(share: float, limit: float, what: str) -> None:
-    """End with exit code 1 if the share is above the limit."""
-    if share > limit:
-        note(f"{share:.2%} of the {what}, more than --fail-above {limit:.6g}.")
-        raise typer.Exit(1)
 
 
 def _check_outputs(data: str, paths: list[Path]) -> None:
@@ -150,7 +147,6 @@ def _read(data: str, train: float | None, reading: dict[str, Any]) -> Any:
 def score(
     file: _File,
     window: Annotated[int, Option(help="Rows in a window.")] = 96,
-    stride: Annotated[int | None, Option(help="Rows between two windows.")] = None,
     out: Annotated[Path | None, Option(help="Write every window to this CSV file.")] = None,
     as_json: AsJson = False,
     *,
@@ -159,7 +155,7 @@ def score(
     """Rank the windows of a series by unreliability, without training anything.
 
     Every channel is z-scored over the file; a window's score is what the method's spectral filter
-    takes away from it. Higher is less reliable. Windows lie side by side unless --stride is given.
+    takes away from it. Higher is less reliable. Windows lie side by side.
 
     Example: sacm score my.csv --window 96 --out windows.csv
     """
@@ -167,17 +163,16 @@ def score(
     from sacm.data.load import names_file, resolve
     from sacm.data.scaling import fill_data
 
-    step = window if stride is None else stride
     everything = {**reading, "split": ALL_ROWS} if names_file(file) else reading
     data: Any = fill_data(resolve(file, task="forecasting", reading=everything))[0]
     show_reading(data)
-    ranked = rank_windows(data, window=window, stride=step)
+    ranked = rank_windows(data, window)
     if out is not None:
         write_frame(ranked, out)
         note(f"{len(ranked):,} windows written to {out}.")
     if as_json:
         records = loads(ranked.to_json(orient="records", date_format="iso"))
-        show_json({"file": file, "window": window, "stride": step, "windows": records})
+        show_json({"file": file, "window": window, "windows": records})
         return
     rows: list[Any] = list(ranked.itertuples(index=False, name=None))
     shown = [*rows[:3], ("…",), *rows[-3:]] if len(rows) > 6 else rows
@@ -185,7 +180,7 @@ def score(
     show_table(list(ranked.columns), shown, title=title)
 
 
-def rank_windows(data: Any, *, window: int, stride: int) -> Any:
+def rank_windows(data: Any, window: int) -> Any:
     """A frame of windows, the least reliable first; rows are counted from 1 in each series."""
     import numpy as np
     import pandas as pd
@@ -201,8 +196,8 @@ def rank_windows(data: Any, *, window: int, stride: int) -> Any:
         raise DataError(f"{data.name} has {longest} rows, fewer than one window of {window}.")
     parts = []
     for name, rows in series.items():
-        scores = score_windows(values[rows], window, stride)
-        first = np.arange(len(scores)) * stride
+        scores = score_windows(values[rows], window, window)
+        first = np.arange(len(scores)) * window
         part: dict[str, Any] = {"series": name} if len(series) > 1 else {}
         part |= {"first_row": first + 1, "last_row": first + window}
         if data.timestamps is not None:
@@ -210,6 +205,7 @@ def rank_windows(data: Any, *, window: int, stride: int) -> Any:
             write = pd.Series if data.form is None else data.form.write_times
             part |= {"from": write(times[first]), "to": write(times[first + window - 1])}
         parts.append(pd.DataFrame({**part, "score": scores.astype(np.float64)}))
-    table = pd.concat(parts).sort_values("score", ascending=False, kind="stable")
-    table.insert(0, "rank", range(1, len(table) + 1))
-    return table.reset_index(drop=True)
+    order: Any = {"ascending": False, "kind": "stable", "ignore_index": True}
+    table = pd.concat(parts).sort_values("score", **order)
+    table.insert(0, "rank", table.index + 1)
+    return table

@@ -17,13 +17,12 @@ from sacm.settings import RunSettings
 _LARGE = 3_000_000  # values, which take about half a minute
 
 
-@options.takes(options.make_hardware, into="hardware")
 @options.takes_settings()
 def train(
     asked: dict[str, Any],
-    hardware: Any,
     runs: options.Runs = Path("runs"),
     as_json: options.AsJson = False,
+    accelerator: options.Accelerator = "auto",
 ) -> None:
     """Train a network, test it, and keep the run.
 
@@ -39,6 +38,7 @@ def train(
     data, task = output.read_data(settings, runs), get_task(settings.task)
     data = task.divide(task.resolve(settings, data), data)
     quality = inspect_quality(data, settings)
+    hardware = training.Hardware(accelerator)
     run = training.train(settings, folder=runs, hardware=hardware, data=data)
     if quality is not None:
         write_json(run.folder / "quality.json", quality)
@@ -78,19 +78,18 @@ def inspect_quality(data: Any, settings: RunSettings) -> dict[str, Any] | None:
     return quality.overview()
 
 
-@options.takes(options.make_hardware, into="hardware")
 @options.takes_settings(
     without=("strategy", "seed", "time_limit"),
     lead=("data", "strategies", "seeds", "horizon", "backbone", "out"),
 )
 def compare(
     asked: dict[str, Any],
-    hardware: Any,
     strategies: Annotated[str, Option(help="Two or more; the first is the reference.")] = "",
     seeds: Annotated[str, Option(help="Whole numbers.")] = "2022,2023,2024,2025,2026",
     runs: options.Runs = Path("runs"),
     out: Annotated[Path | None, Option(help="Write an HTML report to this file.")] = None,
     as_json: options.AsJson = False,
+    accelerator: options.Accelerator = "auto",
 ) -> None:
     """Train strategies with the same seeds, weights and batches, and compare them in pairs.
 
@@ -100,8 +99,9 @@ def compare(
     Example: sacm compare forecasting --data ILI --seeds 2022,2023 --out report.html
     """
     from sacm.tasks import make_settings
+    from sacm.training import Hardware
 
-    settings = make_settings(**asked)
+    settings, hardware = make_settings(**asked), Hardware(accelerator)
     default = "sacm" if settings.strategy == "raw" else settings.strategy
     names = _strategies(strategies or f"raw,{default}", settings)
     numbers = options.numbers(seeds, "--seeds")
@@ -158,18 +158,17 @@ def run_comparison(
     return comparison, data
 
 
-@options.takes(options.make_hardware, into="hardware")
 @options.takes_settings(
     without=("strategy", "time_limit"),
     lead=("data", "trials", "strategies", "horizon", "backbone", "epochs"),
 )
 def tune(
     asked: dict[str, Any],
-    hardware: Any,
     trials: Annotated[int, Option(help="Settings to try, at most.", min=1)] = 30,
     strategies: Annotated[str, Option(help="Separated by commas. Default: the task's.")] = "",
     runs: options.Runs = Path("runs"),
     as_json: options.AsJson = False,
+    accelerator: options.Accelerator = "auto",
 ) -> None:
     """Search learning rate, size, input length, batch size and strategy; train and test the best.
 
@@ -180,6 +179,7 @@ def tune(
     """
     from sacm.experiments.tune import TUNED, tune
     from sacm.tasks import make_settings
+    from sacm.training import Hardware
 
     settings = make_settings(**asked)
     data = output.read_data(settings, runs)
@@ -190,7 +190,7 @@ def tune(
         strategies=_strategies(strategies or str(settings.strategy), settings),
         fixed=[name for name in TUNED if name in asked],
         folder=runs,
-        hardware=hardware,
+        hardware=Hardware(accelerator),
         on_trial=lambda number, chosen: note(f"[trial {number}] {_spell(chosen)}"),
     )
     run = tuned.run

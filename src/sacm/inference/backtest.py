@@ -22,22 +22,15 @@ if TYPE_CHECKING:
 def backtest(
     predictor: Predictor, data: ForecastingData, *, origins: int = 10, step: int | None = None
 ) -> pd.DataFrame:
-    """Forecast from origins that end with the data.
+    """Forecast from at most so many origins, `step` rows (default: the horizon) apart.
 
-    Args:
-        predictor: A forecasting network.
-        data: One series; the origins lie in its test part if it has one.
-        origins: How many, at most.
-        step: Rows between two origins. Default: the horizon.
+    They end with the data, which are one series, and lie in its test part if it has one.
 
     Returns:
         One row for each origin, step and channel, in raw units: `forecast` (NaN where too much of
         the rows before an origin was missing), `truth` (NaN where nothing was measured), `naive`
         and `seasonal_naive`, which repeat the last value and the last season, and `scale`, the
         channel's deviation in the training rows. `attrs["season"]` is the length of a season.
-
-    Raises:
-        ArgumentError: The network does not forecast, there are several series, or no origin fits.
     """
     import pandas as pd
 
@@ -84,10 +77,7 @@ def backtest(
 
 
 def errors_by_origin(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row an origin: MAE of a backtest's forecasts, and of naive ones.
-
-    It is in the units of the data for a single channel, else z-scored: `attrs["unit"]`.
-    """
+    """One row an origin: MAE of a backtest's forecasts and of naive ones; `attrs` has the unit."""
     naive = ["naive", *(["seasonal_naive"] if frame.attrs["season"] > 1 else [])]
     scale = frame["scale"] if frame.attrs["unit"] else 1.0
     errors = frame[["forecast", *naive]].sub(frame["truth"], axis=0).div(scale, axis=0)
@@ -98,7 +88,7 @@ def errors_by_origin(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _find_origins(predictor: Predictor, data: ForecastingData, count: int, step: int) -> Array:
-    """First forecast rows, ascending; in the test part if there is one."""
+    """First forecast rows, ascending."""
     if predictor.settings.task != "forecasting":
         raise ArgumentError(f"a network for {predictor.settings.task} has nothing to backtest.")
     if len(data.last_rows(1)) > 1:

@@ -13,7 +13,7 @@ from torch import Tensor
 from sacm.data.batches import LabelledWindows, WindowBatches
 from sacm.data.cases import as_cases, pad, parse_case_file
 from sacm.data.datasets import ClassificationData
-from sacm.data.load import names_file, resolve
+from sacm.data.load import resolve
 from sacm.data.scaling import fill_cases
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError
@@ -58,7 +58,7 @@ def evaluate(predictor: Predictor, source: Any) -> Result:
 def _find_cases(predictor: Predictor, source: Any) -> Any:
     """Cases as they are, those of a data set's test part, or those of a whole file."""
     if isinstance(source, str | Path):
-        if str(source) != predictor.settings.data and names_file(source):
+        if str(source) != predictor.settings.data:
             arrays = parse_case_file(Path(source), None)
             whole = str(source).endswith(".ts") or not len(arrays["X_test"])
             return arrays["X_train" if whole else "X_test"]
@@ -71,8 +71,7 @@ def _find_cases(predictor: Predictor, source: Any) -> Any:
 def case_windows(predictor: Predictor, X: Any, codes: Array | None = None) -> LabelledWindows:
     """Cases cut or padded to the length of the network, gaps filled, repaired, scaled.
 
-    `X` is an array `[N, C, L]` or `[N, L]`, a list of arrays `[C, L_i]`, or a frame with one case
-    of one channel a row; `codes` `[N]` are the positions of their classes, if these are known.
+    Forms of `X` are those of `Classifier`; `codes` `[N]` are the places of their classes, if known.
     """
     X = as_array(X)
     codes = np.zeros(len(X), dtype=np.int64) if codes is None else codes

@@ -128,12 +128,7 @@ def row_scores(predictor: Predictor, rows: Table) -> Array:
 
 
 def choose_threshold(predictor: Predictor, way: str | float) -> Predictor:
-    """The same detector with another threshold.
-
-    Args:
-        predictor: A network for anomaly detection.
-        way: A score, or `quantile=0.99` of the scores of the validation rows.
-    """
+    """The detector with another threshold: a score, or `quantile=0.99` of the validation scores."""
     if predictor.calibration is None or predictor.settings.task != "anomaly":
         raise ArgumentError("a threshold is for anomaly detection.")
     name, _, text = str(way).rpartition("=")

@@ -1,8 +1,4 @@
-"""A trained network as one file for other programs: raw units in, raw units out.
-
-Scaling, repair and un-scaling are part of the graph, so a program that feeds it needs no part of
-this package.
-"""
+"""A trained network as one file for other programs, with scaling, repair and un-scaling in it."""
 
 from __future__ import annotations
 
@@ -27,11 +23,7 @@ _OUTPUTS = {"forecasting": "forecast", "classification": "probabilities", "anoma
 
 
 class RawUnits(nn.Module):
-    """The network between scaling, repair and un-scaling.
-
-    Windows `[B, L, C]` in raw units to forecasts `[B, H, C]` in raw units, probabilities `[B, K]`
-    or anomaly scores `[B, L]`; a network with a calendar takes its features too.
-    """
+    """The network for raw windows: forecasts `[B, H, C]` are raw too; or scores, probabilities."""
 
     mean: Tensor
     std: Tensor
@@ -56,19 +48,10 @@ class RawUnits(nn.Module):
 
 
 def export(predictor: Predictor, path: Path, to: str) -> Path:
-    """Write a network as a file, compare its answers with ours, and write a description beside it.
-
-    Args:
-        predictor: The network, on the CPU.
-        path: The file; `.onnx` or `.pt2`.
-        to: "onnx", or "torch" for `torch.export`.
+    """Write a network as a file `to` "onnx" or "torch" (`torch.export`), if its answers are ours.
 
     Returns:
-        The description, a JSON file beside it: inputs, outputs, channels, and an example.
-
-    Raises:
-        ArgumentError: A package is missing, or the run contains smoothing or Theta.
-        SACMError: The network cannot be exported, or the file answers differently.
+        A JSON file beside it that describes inputs, outputs and channels, with an example.
     """
     if predictor.shape.covariates is not None:
         raise SACMError("a network with covariates cannot be exported: its input is no window.")
@@ -94,11 +77,11 @@ def export(predictor: Predictor, path: Path, to: str) -> Path:
     try:
         write_atomically(path, lambda file: _write(module, inputs, file, to))
     except Exception as error:  # exporters have a dozen kinds of their own
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error)
+        reason = next(iter(str(error).strip().splitlines()), type(error))
         what = f"{settings.backbone} with {settings.strategy}"
         raise SACMError(f"{what} cannot be exported to {to}: {reason}") from None
     spread = float(np.abs(expected - expected.mean()).max()) or 1.0
-    difference = float(np.abs(answer_of(path, to, inputs) - expected).max())
+    difference = float(np.abs(_answer(path, to, inputs) - expected).max())
     if not difference <= _CLOSE * spread:
         path.unlink()
         raise SACMError(
@@ -119,8 +102,7 @@ def export(predictor: Predictor, path: Path, to: str) -> Path:
     return described
 
 
-def answer_of(path: Path, to: str, inputs: dict[str, Tensor]) -> Array:
-    """Answers of the exported file to `inputs`."""
+def _answer(path: Path, to: str, inputs: dict[str, Tensor]) -> Array:
     if to == "torch":
         with torch.inference_mode():
             return np.asarray(torch.export.load(path).module()(*inputs.values()))

@@ -24,14 +24,7 @@ from sacm.data.datasets import ForecastingData, Form, Segment, Splits
 from sacm.data.scaling import ChannelScaler, cover_series, new_series
 from sacm.data.windows import SplitWindows, forecasting_windows, window_ranges
 from sacm.errors import ArgumentError, DataError
-from sacm.inference.predictor import (
-    Answer,
-    Array,
-    Predictor,
-    as_tensor,
-    check_finite,
-    warn,
-)
+from sacm.inference.predictor import Answer, Array, Predictor, as_tensor, check_finite, warn
 from sacm.settings import ReadOptions
 from sacm.strategies.guard import mark_broken_rules
 from sacm.tasks import Result, get_task
@@ -60,11 +53,9 @@ class Forecast(NamedTuple):
         """The form that the data came in; that of a pandas table for a data set."""
         if self.data.form is not None:
             return self.data.form
-        long = len(self.data.last_rows(1)) > 1
+        long, columns = len(self.data.last_rows(1)) > 1, self.data.columns
         time = None if self.data.timestamps is None else "ds" if long else "date"
-        channels = self.data.columns if long else ("y",)
-        rows = len(self.data.values)
-        return Form("pandas", long=long, time=time, channels=channels, rows=rows)
+        return Form("pandas", long=long, time=time, channels=columns, rows=len(self.data.values))
 
     def as_data(self) -> Any:
         """The forecast in the form of the data; with bounds a frame has columns for them."""
@@ -136,10 +127,7 @@ def evaluate(predictor: Predictor, source: Any) -> Result:
 def prepare_evaluation(
     predictor: Predictor, source: Any
 ) -> tuple[ForecastingData, ForecastWindows]:
-    """Data to test on, as measured, and their test windows, without gaps in the inputs.
-
-    Data without a test part are tested on all of their windows.
-    """
+    """Data to test on, as measured, and their test windows; all without a test part."""
     shape = predictor.shape
     data = read_history(predictor, source)
     prepared = predictor.strategy.prepare(data, window=shape.input_len).data
@@ -164,10 +152,7 @@ def prepare_evaluation(
 def read_series(
     source: Any, options: Mapping[str, Any], *, trained: Sequence[str] | None = None
 ) -> ForecastingData:
-    """Read a series; a `ForecastingData` is taken as it is.
-
-    The columns that were trained on, if something was, are the channels where they are there.
-    """
+    """Read a series; the columns that were `trained` on are its channels where they are there."""
     if isinstance(source, ForecastingData):
         return source
     from sacm.data.forecasting import series_data
@@ -360,10 +345,7 @@ def _find_start(predictor: Predictor, data: ForecastingData, max_repaired: float
 def _run(
     predictor: Predictor, data: ForecastingData, start: _Start, horizon: int
 ) -> tuple[Tensor, Array | None]:
-    """Scaled forecasts `[S, horizon, C]` and their times.
-
-    Steps beyond those of the training are forecast from the forecasts before them.
-    """
+    """Scaled forecasts `[S, horizon, C]`, later ones from those before them, and their times."""
     shape, rows = predictor.shape, start.rows
     length, trained = shape.input_len, shape.horizon
     if horizon > trained and data.covariates is not None:

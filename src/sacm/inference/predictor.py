@@ -1,7 +1,4 @@
-"""Predictor: a finished run or a saved estimator, ready to answer for new data.
-
-Every prediction takes one path: scale, repair, run the network, scale back.
-"""
+"""Predictor: a finished run or a saved estimator, ready to answer for new data."""
 
 from __future__ import annotations
 
@@ -52,9 +49,8 @@ class Predictor:
         network: The network, in evaluation mode.
         settings: What it was trained with.
         shape: What it takes and gives.
-        strategy: How it was trained; some strategies change the inputs of a trained network too.
-        scaler: Mean and deviation of every channel of the training rows, of each series if they
-            were scaled one by one.
+        strategy: How it was trained; some strategies repair the inputs of a trained network too.
+        scaler: Mean and deviation of every channel of the training rows, or of each series.
         calibration: What intervals and thresholds are made from; None for classification.
 
     Example:
@@ -74,14 +70,7 @@ class Predictor:
 
     @classmethod
     def load(cls, source: str | Path | Run) -> Self:
-        """Load a finished run or a saved estimator; its training data are not needed.
-
-        Args:
-            source: The folder of either, or a `Run`.
-
-        Raises:
-            SACMError: The folder is neither, is not finished, or is damaged.
-        """
+        """Load a finished run or a saved estimator by its folder; training data are not needed."""
         run = source if isinstance(source, Run) else Run.load(source)
         parts = run.load_model(), run.settings, run.shape, run.strategy, run.scaler
         predictor = cls(*parts, run.calibration)
@@ -113,26 +102,18 @@ class Predictor:
 
         Args:
             data: A pandas frame, a file, the name of a data set, or an array or tensor: rows
-                `[T, C]`; for forecasting also windows `[B, L, C]`, for classification cases
-                `[N, C, L]`. Columns are found by name, in any order; others are ignored. Rows
-                after the last value hold known-future covariates.
+                `[T, C]`, windows `[B, L, C]` to forecast, cases `[N, C, L]` to classify. Columns
+                are found by name; rows after the last value hold known-future covariates.
             intervals: Forecasting: shares of future values to enclose; each adds columns such as
                 `load_lower_80` and `load_upper_80`.
             quantiles: Forecasting: levels; each adds a column such as `load_q90`.
-            horizon: Forecasting: steps. Default: those the network was trained for; more are
-                forecast from the forecasts before them.
-            max_repaired: Forecasting: the share of a window's values that may have been repaired or
-                missing.
+            horizon: Forecasting: steps; more than trained for are forecast from forecasts.
+            max_repaired: Forecasting: share of a window that may have been repaired or missing.
 
         Returns:
             Forecasting: what follows, in the form of the data, `[H, C]` for rows and `[B, H, C]`
             for windows; a pandas frame for arrays with intervals. Classification: the label of
             every case. Anomaly detection: a pandas frame with `score` and `alarm` of every row.
-
-        Raises:
-            ArgumentError: The data have another number of channels or another shape.
-            DataError: The data cannot be read, are too short, or too much of them is missing.
-            SACMError: A prediction is not finite.
         """
         options = {"horizon": horizon, "max_repaired": max_repaired}
         return self._ask("predict", data, intervals=intervals, quantiles=quantiles, **options)
@@ -143,27 +124,16 @@ class Predictor:
         return answer
 
     def evaluate(self, data: Any) -> Result:
-        """Test on the test part of a data set, or on all of other data.
+        """Test on the test part of a data set, or on all of a file, a frame or an array.
 
-        Args:
-            data: A data set of the task, or the name of one: its test part. A file, a frame or an
-                array: a series whose every window is forecast, cases with their classes, or rows
-                with a column of labels.
-
-        Returns:
-            The measures and how many windows were seen. What was not measured does not count.
-
-        Raises:
-            DataError: The data have other columns, are too short, or lack labels.
+        Every window of a series is forecast; cases need their classes, rows a column of labels.
+        What was not measured does not count.
         """
         result: Result = self._ask("evaluate", data)
         return result
 
     def _ask(self, question: str, data: Any, **options: Any) -> Any:
-        """Call the function `predict`, `tabulate` or `evaluate` of the task.
-
-        A name stands for a data set. Options are those of forecasts; other tasks refuse them.
-        """
+        """Call the function `predict`, `tabulate` or `evaluate` of the task."""
         from sacm.inference import classify, detect, forecast
 
         task = self.settings.task
@@ -178,11 +148,9 @@ class Predictor:
         return getattr(modules[task], question)(self, data, **options)
 
     def run(self, x: Tensor, *others: Tensor | None) -> Tensor:
-        """Repair scaled windows and run the network, a batch at a time and without gradients.
+        """Repair scaled windows `[B, L, C]`, NaN in gaps, and run the network batch by batch.
 
-        Args:
-            x: Scaled windows `[B, L, C]`, NaN where nothing was measured.
-            others: Further arguments `[B, …]`, or None.
+        `others` are further arguments `[B, …]`, or None.
         """
         device = next(self.network.parameters()).device
         if x.isnan().any() and self.strategy.flags(x[:1]) is None:  # nothing repairs them

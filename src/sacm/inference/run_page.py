@@ -28,11 +28,7 @@ _HISTORY = 4  # horizons that are drawn before a forecast, at least one input
 
 
 def draw_answer(predictor: Predictor, answer: Answer) -> tuple[Figure, str]:
-    """Draw forecasts or alarms; the caption names the part of the result that is shown.
-
-    Raises:
-        ArgumentError: The network classifies.
-    """
+    """Draw forecasts or alarms; with a sentence if it is one series of several."""
     if predictor.settings.task == "classification":
         raise ArgumentError("--plot draws forecasts and alarms; classes have no picture.")
     if answer.forecast is None:
@@ -41,11 +37,11 @@ def draw_answer(predictor: Predictor, answer: Answer) -> tuple[Figure, str]:
 
     forecast, data = answer.forecast, answer.forecast.data
     columns, name = list(data.columns), forecast.series[0]
-    rows = data.last_rows(max(predictor.shape.input_len, _HISTORY * predictor.shape.horizon))[name]
-    end = len(data.last_rows(len(data.values))[name]) + 1
-    past = pd.DataFrame(data.values[rows], columns=columns, index=range(end - len(rows), end))
+    every = data.last_rows(len(data.values))[name]
+    rows = every[-max(predictor.shape.input_len, _HISTORY * predictor.shape.horizon) :]
+    past = pd.DataFrame(data.values[rows], columns=columns)
     ahead = pd.DataFrame(forecast.values[0], columns=columns)
-    ahead.index = pd.RangeIndex(end, end + len(ahead))
+    past.index, ahead.index = past.index + len(every) - len(rows) + 1, ahead.index + len(every) + 1
     for suffix, bound in forecast.bounds.items():
         ahead[[f"{column}_{suffix}" for column in columns]] = bound[0]
     if data.observed is not None:
@@ -59,22 +55,14 @@ def draw_answer(predictor: Predictor, answer: Answer) -> tuple[Figure, str]:
 
 
 def run_page(run: Run) -> str:
-    """Write the page of a finished run as HTML; it loads nothing from elsewhere.
-
-    It begins with what the run is used for: the forecast that follows its data, the forecasts of
-    the test rows beside the truth, errors by channel and by step, intervals, repairs. How the run
-    was made is folded away.
-    """
+    """The page of a finished run as HTML; how the run was made is folded away."""
     settings, race = run.settings, run.metrics.get("race", {})
     made_of = race.get("sentence") or f"{settings.backbone}, trained with {settings.strategy}."
     lead = [*compare_with_baselines(run.metrics.get("baselines", {})), made_of]
-    rows = [tuple(row.values()) for row in race.get("table", ())]
-    headings = ("candidate", "validation MAE, z-scored", "weight", "steps", "seconds")
     environment = read_json(run.folder / "environment.json")
     sections = {
         **_prediction(run),
         **_results(run),
-        "Candidates": [_table(headings, rows, kind="sortable")] if rows else [],
         "What was found and repaired": _repairs(run),
         "Details": [
             paragraph(
@@ -98,31 +86,26 @@ def _prediction(run: Run) -> dict[str, list[str]]:
     try:
         data: Any = run.load_data()
         answer = predictor.tabulate(data, intervals=shares)
-        figure, shown = draw_answer(predictor, answer)
-        caption = shown
+        figure, caption = draw_answer(predictor, answer)
         if task == "forecasting":
-            ends = " and ".join(f"{share:.0%}" for share in shares)
-            banded = f", with intervals for {ends} of new values" if ends else ""
-            caption = f"The forecast that follows the data{banded}. {shown}".rstrip()
+            caption = f"The forecast that follows the data. {caption}".rstrip()
         parts = [embed_figure(figure, caption, name="forecast", kind="large")]
         parts += [paragraph(note, note=True) for note in answer.notes]
         trained_on = read_json(run.folder / "environment.json").get("fingerprint")
-        times = (
-            data.timestamps if task == "forecasting" and fingerprint(data) == trained_on else None
-        )
+        if task == "forecasting" and fingerprint(data) == trained_on:
+            times = data.timestamps
     except SACMError as error:
         parts = [paragraph(f"The data of the run give no answer now: {error}")]
     if task == "anomaly":
         return {"Alarms in the test rows": parts}
-    tensors = {} if run.calibration is None else run.calibration.tensors
-    if "shown_rows" not in tensors:
-        return {"Forecast": parts}
-    forecasts, truth = tensors["shown_forecasts"].numpy(), tensors["shown_truth"].numpy()
+    calibration: Any = run.calibration  # every forecasting run has one
+    shown = {name: tensor.numpy() for name, tensor in calibration.tensors.items()}
+    forecasts, truth = shown["shown_forecasts"], shown["shown_truth"]
     count, horizon, channels = forecasts.shape
-    rows = tensors["shown_rows"].numpy()[:, None] + np.arange(horizon)
+    rows = shown["shown_rows"][:, None] + np.arange(horizon)
     names = run.shape.columns or [f"channel {place + 1}" for place in range(channels)]
     where = rows + 1 if times is None else times[rows]
-    figure = truth_figure(forecasts, truth, where, names[:channels])
+    figure = truth_figure(forecasts, truth, where, names)
     caption = (
         f"{count:,} forecasts of {horizon} steps, one after the other, over the last "
         f"{count * horizon:,} rows of the test part."
@@ -162,25 +145,16 @@ def _results(run: Run) -> dict[str, list[str]]:
 
 def _repairs(run: Run) -> list[str]:
     """What was found broken in the training data, and what the strategy made of it."""
-    path = run.folder / "quality.json"
     decided = run.metrics.get("race", {}).get("sentence")  # the page begins with it
-    parts = [paragraph(note) for note in run.metrics.get("notes", ()) if note != decided]
-    if not path.exists():
-        return parts
-    quality = read_json(path)
-    broken = {name: kinds for name, kinds in quality["shares"].items() if sum(kinds.values())}
-    if not broken:
-        return [*parts, paragraph("Nothing broken was found in the data.")]
-    verdict = (
-        f"{quality['share']:.2%} of the values in {quality['rows']:,} rows are broken, "
-        f"{quality.get('suspect_share', 0):.2%} are unusual and may be real."
-    )
-    rows = [
-        (name, *(f"{share:.2%}" if share else "" for share in kinds.values()))
-        for name, kinds in broken.items()
-    ]
-    headings = ("channel", *next(iter(broken.values())))
-    return [*parts, paragraph(verdict), _table(headings, rows, kind="sortable")]
+    said = [note for note in run.metrics.get("notes", ()) if note != decided]
+    path = run.folder / "quality.json"
+    if path.exists():
+        quality = read_json(path)
+        said.append(
+            f"{quality['share']:.2%} of the values in {quality['rows']:,} rows are broken, "
+            f"{quality['suspect_share']:.2%} are unusual and may be real."
+        )
+    return list(map(paragraph, said))
 
 
 def _table(headings: Iterable[str], rows: Iterable[Iterable[Any]], kind: str = "") -> str:
