@@ -25,9 +25,7 @@ Runs = Annotated[Path, Option(help="Folder that holds the runs.")]
 RulesFile = Annotated[Path | None, Option("--rules", help="Rules for the guard: see `sacm rules`.")]
 KeepFile = Annotated[Path | None, Option("--keep", help="A --flags file with its keep filled in.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON for a program to read.")]
-Accelerator = Annotated[
-    str, Option(help="cpu, gpu, mps or auto.", rich_help_panel="Hardware and logs")
-]
+Accelerator = Annotated[str, Option(help="Where to train: cpu, gpu, mps or auto.")]
 # Settings that the help shows first, in this order; the others have headings.
 _FIRST = ("data", "horizon", "time_limit", "backbone", "strategy", "epochs", "seed")
 
