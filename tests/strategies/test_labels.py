@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 
 from sacm import Classifier
 from sacm.data.datasets import ClassificationData
@@ -67,16 +65,6 @@ def test_wrong_labels_may_be_left_out(prepared: Prepared) -> None:
     assert changed.classes == ("fast", "slow")
 
 
-def test_replaced_labels_may_count_by_their_confidence() -> None:
-    fitted = parse("labels(use=soft)").prepare(noisy_data(), window=40).strategy
-    run = fitted.begin(torch.nn.Linear(1, 1), None)  # type: ignore[arg-type]
-    batch = SimpleNamespace(positions=torch.tensor([0, WRONG[0], 1]))
-    weights = run.weights(batch, torch.zeros(3, 2))
-    assert weights is not None
-    assert weights[0] == weights[2] == 1
-    assert 0.5 <= float(weights[1]) < 1
-
-
 def test_labels_that_cannot_be_judged_stay() -> None:
     random, noisy = np.random.default_rng(0), noisy_data()
     noise = random.normal(size=noisy.X_train.shape).astype(np.float32)
@@ -95,14 +83,14 @@ def test_very_few_suspicious_labels_stay() -> None:
     assert "1 of 120 look wrong, fewer than 2%" in prepared.notes[0]
 
 
-def test_it_is_for_classification_and_knows_three_uses() -> None:
+def test_it_is_for_classification_and_knows_two_uses() -> None:
     with pytest.raises(ArgumentError, match="labels is for classification"):
         parse("labels").check_task("forecasting")
-    with pytest.raises(ArgumentError, match="relabel, drop, soft"):
+    with pytest.raises(ArgumentError, match="relabel, drop"):
         parse("labels(use=guess)")
 
 
-@pytest.mark.parametrize("strategy", ["labels", "labels(use=soft)+sacm"])
+@pytest.mark.parametrize("strategy", ["labels", "labels(use=drop)+sacm"])
 def test_a_classifier_learns_the_repaired_labels(strategy: str) -> None:
     noisy = noisy_data()
     X, y = waves(40, seed=5)

@@ -21,12 +21,12 @@ from sacm.strategies import canonical, describe, names, parse
         ("SACM(gamma=5)", "sacm(gamma=5.0)"),
         ("guard+raw", "guard"),
         ("raw+guard+sacm", "guard+sacm"),
-        ("auto", "race(raw,sacm)"),
+        ("race", "race(raw,sacm)"),
         (
             "race(guard+raw, guard + sacm(p_max=0.4,gamma=2))",
             "race(guard,guard+sacm(p_max=0.4,gamma=2.0))",
         ),
-        ("AUTO(epochs=4)", "race(raw,sacm)"),
+        ("RACE(epochs=4)", "race(raw,sacm)"),
         ("race(sacm,raw,epochs=2)", "race(sacm,raw,epochs=2)"),
     ],
 )
@@ -53,7 +53,7 @@ def test_one_spelling_for_one_meaning(text: str, spelling: str) -> None:
         ("race(raw)", "two or more different"),
         ("race(raw,raw)", "two or more different"),
         ("race(raw,sacmm)", "Did you mean 'sacm'"),
-        ("race(raw,auto)", "cannot be a member"),
+        ("race(raw,race)", "cannot be a member"),
         ("race(raw,sacm,epochs=0)", "1 or more"),
         ("race(raw,sacm)+guard", "join its members instead"),
     ],

@@ -57,24 +57,16 @@ class Strategy:
             raise ArgumentError(f"{self.name} is for {' and '.join(self.tasks)}, not for {task}.")
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
-        """Change a data set before windows are cut from it, and learn from its training part.
+        """Change a data set before windows of `window` steps are cut, and learn from its training.
 
-        The default interpolates gaps, so that every value is finite. The strategy that is returned
-        here or by `load` does not learn again: its `prepare` changes data to evaluate on or to
-        predict from by what it knows.
-
-        Args:
-            data: One of the three data sets; NaN where a value was not measured.
-            window: Steps of an input window.
-
-        Returns:
-            The data to train on, the strategy with what it learnt, and notes for the user.
+        The default interpolates gaps, which are NaN. The strategy that is returned here or by
+        `load` does not learn again: it changes further data by what it knows.
         """
         filled, note = fill_data(data)
         return Prepared(filled, self, (note,) if note else ())
 
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
-        """What the network sees instead of windows `[B, L, C]`."""
+        """What the network sees instead of windows `[B, L, C]`, of the same shape."""
         return x
 
     def build(self, make: Callable[[], Backbone]) -> Backbone:

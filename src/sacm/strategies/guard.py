@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -66,7 +65,7 @@ class GuardStrategy(Strategy):
         module = scaled_module(guard, repaired, window) if acts else None
         note = (f"The guard repaired {share:.2%} of the training values.",)
         filled, _, notes, *_ = super().prepare(repaired, window=window)
-        fitted = FittedGuard(**vars(self), source=guard, module=module)
+        fitted = FittedGuard(**vars(self), guard=guard, module=module)
         return Prepared(filled, fitted, (*(note if share else ()), *notes))
 
     def load(self, folder: Path) -> Strategy:
@@ -77,22 +76,16 @@ class GuardStrategy(Strategy):
 
         path, windows = folder / _GUARD, folder / _WINDOWS
         module = WindowGuard(read_weights(windows)).eval() if windows.exists() else None
-        source = partial(Guard.restore, path, read_weights(path), read_metadata(path))
-        return FittedGuard(**vars(self), source=source, module=module)
+        guard = Guard.restore(path, read_weights(path), read_metadata(path))
+        return FittedGuard(**vars(self), guard=guard, module=module)
 
 
 @dataclass(frozen=True)
 class FittedGuard(GuardStrategy):
     """The strategy with what it learnt from training rows."""
 
-    source: Any = None  # the guard of tables, or a call that makes it: windows do not need it
+    guard: Any = None  # the Guard of tables
     module: WindowGuard | None = None  # of z-scored windows of forecasting that are long enough
-
-    @cached_property
-    def guard(self) -> Guard:
-        """The guard of tables."""
-        guard: Guard = self.source() if isinstance(self.source, partial) else self.source
-        return guard
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Obey rules; series are repaired window by window, telemetry never."""
@@ -110,7 +103,7 @@ class FittedGuard(GuardStrategy):
         guard = self.guard.with_rules(rules, keep)
         alone = [r.leave_alone or bool(keep and r.keep) for r in guard.channel_rules_]
         module = self.module and self.module.leave_alone(torch.tensor(alone))
-        return replace(self, rules=str(rules or self.rules), source=guard, module=module)
+        return replace(self, rules=str(rules or self.rules), guard=guard, module=module)
 
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         """Windows `[B, L, C]` with what is broken in them repaired; training rows are already."""
@@ -208,9 +201,10 @@ def with_files(strategy: str, rules: Path | None, keep: Path | None) -> str:
     for name, file in files.items():
         if re.search(r"[(),+=]", file):
             raise ArgumentError(f"--{name} {file}: give the file a name without ( ) , + or =.")
-    if files and not any(isinstance(p, GuardStrategy) for p in parts_of(parse(strategy))):
+    (changed,) = share_files([strategy], files)
+    if files and not files_of(changed):
         raise ArgumentError(f"--rules and --keep are for the guard, which {strategy} has not.")
-    return share_files([strategy], files)[0]
+    return changed
 
 
 def obeying(predictor: Any, rules: Path | None, keep: Path | None) -> Any:

@@ -17,28 +17,24 @@ RECORD = "race.json"
 LEAD = 0.005  # smaller differences in validation did not tell which strategy is better at test
 
 
-@register("race", aliases=("auto",))
+@register("race")
 @dataclass(frozen=True)
 class Race(Strategy):
-    """Train several strategies for a few epochs and go on with the best (auto: raw and sacm).
+    """Train several strategies for a few epochs and go on with the best.
 
     All begin from the same weights and see the same batches. The score of each is its mean
     validation result from the second epoch on; the finished run is that of the winner.
 
-    members: The strategies, separated by commas; the first is the one to beat.
+    members: The strategies, separated by commas; the first wins unless another is 0.5 % better.
     epochs: Epochs of the race.
-    lead: The share by which another member must be better than the first to win.
     """
 
     combines: ClassVar[bool] = False
 
     members: tuple[str, ...] = ("raw", "sacm")
     epochs: int = 4
-    lead: float = LEAD
 
     def __post_init__(self) -> None:
-        if not 0 <= self.lead < 1:
-            raise ArgumentError(f"race(lead=…) must be a share in [0, 1), got {self.lead}.")
         if self.epochs < 1:
             raise ArgumentError(f"race(epochs=…) must be 1 or more, got {self.epochs}.")
         members = tuple(map(canonical, self.members))
@@ -76,7 +72,7 @@ class RaceResult:
 
     @classmethod
     def load(cls, folder: Path) -> RaceResult:
-        """Read the result of a run."""
+        """Read the result from the folder of a run."""
         return cls(**read_json(folder / RECORD))
 
     def save(self, folder: Path) -> None:
@@ -96,7 +92,7 @@ class Winner(Combined):
         self.result.save(folder)
 
 
-def choose_winner(scores: dict[str, float], *, select: str, lead: float = LEAD) -> str:
+def choose_winner(scores: dict[str, float], *, select: str) -> str:
     """The best member by its score, if it leads the first one by enough; else the first.
 
     Example:
@@ -106,32 +102,25 @@ def choose_winner(scores: dict[str, float], *, select: str, lead: float = LEAD) 
     first, sign = next(iter(scores)), 1 if select == "accuracy" else -1  # more is better, or less
     best = max(scores, key=lambda name: sign * scores[name])
     gain = sign * (scores[best] - scores[first]) / max(abs(scores[first]), 1e-12)
-    return best if gain > lead else first
+    return best if gain > LEAD else first
 
 
 def decide(
-    validation: dict[str, Sequence[float]],
-    seconds: dict[str, float],
-    *,
-    select: str,
-    lead: float = LEAD,
+    validation: dict[str, Sequence[float]], seconds: dict[str, float], *, select: str
 ) -> RaceResult:
     """Find the winner by validation results of every epoch; only of accuracies more is better."""
     # The first epoch says little; where it is the only one, it decides.
     counted = {name: values[1:] or values for name, values in validation.items()}
     scores = {name: sum(values) / len(values) for name, values in counted.items()}
-    winner = choose_winner(scores, select=select, lead=lead)
-    sign = 1 if select == "accuracy" else -1
-    ranking = sorted(scores.keys() - {winner}, key=lambda name: (-sign * scores[name], name))
-    second = scores[ranking[0]]
-    margin = sign * (scores[winner] - second) / max(abs(second), 1e-12)
+    winner, sign = choose_winner(scores, select=select), 1 if select == "accuracy" else -1
+    others = sorted(scores.keys() - {winner}, key=lambda name: (-sign * scores[name], name))
+    margin = sign * (scores[winner] - scores[others[0]]) / max(abs(scores[others[0]]), 1e-12)
     last = max(map(len, validation.values()))
     epochs = f"mean of epochs 2 to {last}" if last > 2 else f"epoch {last}"
-    others = ", ".join(f"{name} {scores[name]:.4g}" for name in ranking)
-    how = f"by {margin:.1%}" if margin >= 0 else f"as none leads it by more than {lead:.1%}"
+    how = f"by {margin:.1%}" if margin >= 0 else f"as none leads it by more than {LEAD:.1%}"
     sentence = (
-        f"{winner} won the race {how}: validation {select}, {epochs}, "
-        f"{scores[winner]:.4g} against {others}."
+        f"{winner} won the race {how}: validation {select}, {epochs}, {scores[winner]:.4g} against "
+        f"{', '.join(f'{name} {scores[name]:.4g}' for name in others)}."
     )
     extra = sum(spent for name, spent in seconds.items() if name != winner)
     return RaceResult(winner, scores, margin, round(extra, 3), sentence)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
+from pydantic import TypeAdapter, ValidationError
+
 from sacm import registry
 from sacm.errors import ArgumentError
 from sacm.registry import Registry
@@ -18,14 +20,13 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 StrategyType = TypeVar("StrategyType", bound=type[Strategy])
 
 
-def register(name: str, *, aliases: tuple[str, ...] = ()) -> Callable[[StrategyType], StrategyType]:
+def register(name: str) -> Callable[[StrategyType], StrategyType]:
     """Give a class decorator that makes a strategy available by name.
 
     Args:
         name: Letters, digits and underscores. What comes in brackets behind it, as in
             `fixed(p=0.2)`, are the fields of the class, which is a frozen dataclass of numbers,
             texts and booleans; `sacm strategies` shows the first paragraph of its docstring.
-        aliases: Other names it is found by.
 
     Raises:
         ArgumentError: If the name is taken or has other characters in it.
@@ -51,7 +52,7 @@ def register(name: str, *, aliases: tuple[str, ...] = ()) -> Callable[[StrategyT
 
     def add(kind: StrategyType) -> StrategyType:
         kind.name = name
-        return STRATEGIES.register(name, aliases=aliases)(kind)
+        return STRATEGIES.register(name)(kind)
 
     return add
 
@@ -156,8 +157,8 @@ def _parse_part(text: str) -> Strategy:
             known = ", ".join(fields) or "none"
             raise ArgumentError(f"strategy {text!r}: no option {key or item!r}; options: {known}.")
         try:
-            options[key] = _read_value(value, hints[key])
-        except (KeyError, ValueError):
+            options[key] = TypeAdapter(hints[key]).validate_python(value)
+        except ValidationError:
             raise ArgumentError(
                 f"strategy {text!r}: {key} must be {_takes(hints[key])}, got {value!r}."
             ) from None
@@ -168,15 +169,6 @@ def _parse_part(text: str) -> Strategy:
             )
     made: Strategy = kind(**options)
     return made
-
-
-def _read_value(text: str, hint: Any) -> Any:
-    """The value of an option by its type; KeyError or ValueError for another text."""
-    if hint is bool:
-        return {"true": True, "false": False}[text.lower()]
-    if get_origin(hint) is Literal:
-        return {str(value): value for value in get_args(hint)}[text]
-    return hint(text) if hint in (float, int) else text
 
 
 def spell_value(value: Any) -> str:

@@ -133,7 +133,6 @@ def _race(
         {name: training.progress.validation for name, training in members.items()},
         {name: training.progress.seconds for name, training in members.items()},
         select=settings.select,
-        lead=strategy.lead,
     )
     for name in (BEST_FILE, "history.csv", _RESUME):
         shutil.copyfile(members[result.winner].folder / name, folder / name)
