@@ -73,7 +73,7 @@ def measure_uncertainty(predictor: Predictor, windows: ForecastWindows) -> dict[
     The windows are in order of time and chose nothing. Those of the second half that touch a
     target of the first are left out. Widths and the CRPS are in z-scored units.
     """
-    before, after = halves(forecast_residuals(predictor.network, windows, predictor.strategy))
+    before, after = halves(forecast_residuals(predictor.trained, windows))
     errors = ErrorQuantiles.fit(before.values, moves=before.moves, shares=before.shares)
 
     def bound(level: float) -> np.ndarray:
@@ -132,7 +132,7 @@ def crps(truth: np.ndarray, quantiles: np.ndarray, levels: tuple[float, ...]) ->
 
 def add_alike(found: dict[str, Any], predictor: Predictor, windows: ForecastWindows) -> None:
     """Add what intervals that are alike after all windows would have enclosed."""
-    before, after = halves(forecast_residuals(predictor.network, windows, predictor.strategy))
+    before, after = halves(forecast_residuals(predictor.trained, windows))
     errors = ErrorQuantiles.fit(before.values, shares=before.shares)
     residuals = after.values
     bounds = {

@@ -50,7 +50,7 @@ def test_an_error_between_batches_leaves_gradients_on_and_the_mode(tmp_path: Pat
     trained = run.load_trained()
     trained.model.train()
     windows = run.task.windows(run.settings, data).test
-    held = answers(trained.model, [windows.batch([0]), windows.batch([1])], trained.strategy)
+    held = answers(trained, [windows.batch([0]), windows.batch([1])])
     _, answer = next(held)  # the caller stops here, as an error stops it
     assert not torch.is_inference_mode_enabled()
     assert trained.model.training

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from sacm.data.datasets import ForecastingData
+from sacm.data.scaling import fit_scaler, scale_training_rows
 from sacm.errors import ArgumentError
+from sacm.files import read_metadata, read_weights, write_weights
+from sacm.quality.guard import Guard
+from sacm.quality.windows import SHORTEST_WINDOW, WindowGuard
 from sacm.strategies.base import Prepared, Strategy
 from sacm.strategies.registry import join, parse, parts_of, register, spell
 from sacm.types import TaskName
-
-if TYPE_CHECKING:
-    from sacm.quality.guard import Guard
-    from sacm.quality.windows import WindowGuard
 
 _GUARD, _WINDOWS = "guard.safetensors", "window_guard.safetensors"
 
@@ -54,9 +54,6 @@ class GuardStrategy(Strategy):
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Fit a guard on the training part and repair what is learnt from."""
-        from sacm.quality.guard import Guard
-        from sacm.quality.windows import SHORTEST_WINDOW
-
         windows = isinstance(data, ForecastingData) and window >= SHORTEST_WINDOW
         options = self.rules or None, self.false_events, window if windows else None, self.repair
         guard = Guard(*options, self.keep or None).fit(data)
@@ -70,10 +67,6 @@ class GuardStrategy(Strategy):
 
     def load(self, folder: Path) -> Strategy:
         """The strategy as a run has fitted it."""
-        from sacm.files import read_metadata, read_weights
-        from sacm.quality.guard import Guard
-        from sacm.quality.windows import WindowGuard
-
         path, windows = folder / _GUARD, folder / _WINDOWS
         module = WindowGuard(read_weights(windows)).eval() if windows.exists() else None
         guard = Guard.restore(path, read_weights(path), read_metadata(path))
@@ -84,7 +77,7 @@ class GuardStrategy(Strategy):
 class FittedGuard(GuardStrategy):
     """The strategy with what it learnt from training rows."""
 
-    guard: Any = None  # the Guard of tables
+    guard: Guard = field(kw_only=True)  # of tables
     module: WindowGuard | None = None  # of z-scored windows of forecasting that are long enough
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
@@ -126,8 +119,6 @@ class FittedGuard(GuardStrategy):
 
     def save(self, folder: Path) -> None:
         """Write what was learnt into the folder of the run."""
-        from sacm.files import write_weights
-
         self.guard.save(folder / _GUARD)
         if self.module is not None:
             write_weights(folder / _WINDOWS, self.module.state_dict())
@@ -136,9 +127,8 @@ class FittedGuard(GuardStrategy):
 def repair_for_training(data: Any, guard: Guard) -> tuple[Any, float]:
     """A data set repaired by a guard of its training part, and the share that was repaired.
 
-    Forecasting: training rows and validation rows, each by themselves, with targets weighed by
-    their reliability; of test rows what breaks a rule is missing, and nothing else changes.
-    Anomaly detection: training rows alone.
+    Anomaly detection: training rows alone. Forecasting: validation rows too, each by themselves,
+    with targets weighed by their reliability; of test rows what breaks a rule is missing.
     """
     quality = guard.inspect(data)
     if not isinstance(data, ForecastingData):
@@ -156,8 +146,6 @@ def repair_for_training(data: Any, guard: Guard) -> tuple[Any, float]:
 
 def scaled_module(guard: Guard, data: Any, window: int) -> WindowGuard:
     """The guard of windows that the task's scaler has changed; training rows are repaired."""
-    from sacm.data.scaling import fit_scaler, scale_training_rows
-
     ranges = list(data.ranges("train"))
     segments = [rows for rows in ranges if len(rows) >= window] or ranges
     scaler = fit_scaler(data, segments)

@@ -10,26 +10,28 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.backbones.base import Backbone, DetectorNetwork
+from sacm.backbones.base import DetectorNetwork
 from sacm.data.batches import TelemetryWindows, WindowBatches
 from sacm.data.datasets import AnomalyData
 from sacm.data.load import DATASETS
-from sacm.data.windows import SplitWindows, anomaly_windows
+from sacm.data.windows import anomaly_windows
 from sacm.errors import SACMError
 from sacm.metrics.anomaly import evaluate_scores, quantile_threshold
 from sacm.metrics.catalogue import compute_metrics
 from sacm.quality.inspect import inspect
 from sacm.settings import ResolvedSettings, RunSettings
-from sacm.strategies.base import Step, Strategy
+from sacm.strategies.base import Step
 from sacm.tasks.base import (
     EVALUATION_BATCH,
     FORECASTING_ONLY,
+    Batches,
     Calibration,
     NetworkShape,
     Result,
     Scaler,
     Task,
     Trained,
+    Windows,
     column_names,
     evaluating,
 )
@@ -61,7 +63,7 @@ class Anomaly(Task[AnomalyData]):
 
     def windows(
         self, settings: ResolvedSettings, data: AnomalyData, *, scaler: Scaler = None
-    ) -> SplitWindows[Any]:
+    ) -> Windows:
         length, stride = settings.input_len, settings.stride
         return anomaly_windows(data, length=length, stride=stride, scaler=scaler)
 
@@ -79,9 +81,8 @@ class Anomaly(Task[AnomalyData]):
         loss: Tensor = step.model.training_loss(x)
         return loss
 
-    def validate(
-        self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
-    ) -> float:
+    def validate(self, trained: Trained, batches: Batches) -> float:
+        model, _, strategy = trained
         assert isinstance(model, DetectorNetwork)
         total = 0.0
         with evaluating(model) as device:
@@ -90,15 +91,13 @@ class Anomaly(Task[AnomalyData]):
                 total += float(model.validation_loss(x)) * len(x)
         return total / len(batches.windows)
 
-    def calibrate(
-        self, trained: Trained, windows: SplitWindows[Any], data: AnomalyData
-    ) -> Calibration:
+    def calibrate(self, trained: Trained, windows: Windows, data: AnomalyData) -> Calibration:
         """Scores of the validation rows that look normal, in their order, and the threshold."""
         scores = normal_scores(trained, windows, data)
         threshold = float(quantile_threshold(scores, quantile=_QUANTILE))
         return Calibration({"scores": torch.from_numpy(scores)}, {"threshold": repr(threshold)})
 
-    def evaluate(self, trained: Trained, windows: SplitWindows[Any], data: AnomalyData) -> Result:
+    def evaluate(self, trained: Trained, windows: Windows, data: AnomalyData) -> Result:
         threshold = quantile_threshold(normal_scores(trained, windows, data), quantile=_QUANTILE)
         scores, segments = step_scores(trained, windows.test), data.segment_names()
         result = judge_scores(scores, data.labels, threshold, trained.settings, segments=segments)
@@ -119,7 +118,7 @@ def judge_scores(
     return Result(row, asdict(report), len(scores), alarm_baselines(report))
 
 
-def normal_scores(trained: Trained, windows: SplitWindows[Any], data: AnomalyData) -> np.ndarray:
+def normal_scores(trained: Trained, windows: Windows, data: AnomalyData) -> np.ndarray:
     """Scores of the validation rows `[T]` in which nothing looks broken or unusual.
 
     Flagged rows would raise the threshold to the level of a fault. Data sets of the

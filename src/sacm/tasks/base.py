@@ -27,6 +27,8 @@ from sacm.types import TaskName
 
 DataKind = TypeVar("DataKind")
 Scaler = ChannelScaler | None
+Windows = SplitWindows[Any]
+Batches = WindowBatches[Any]
 HeadingsAndRows = tuple[tuple[str, ...], list[Sequence[Any]]]
 EVALUATION_BATCH = 256
 FORECASTING_ONLY = (
@@ -37,15 +39,12 @@ FORECASTING_ONLY = (
 
 @dataclass(frozen=True)
 class Result:
-    """Results of a test set: a flat row of numbers, the full report, and the number of windows.
-
-    `baselines` holds what needs no network, measured on the same data: see `tasks.baselines`.
-    """
+    """Results of a test set: a flat row of numbers, the full report, and the number of windows."""
 
     row: dict[str, float | None]
     report: dict[str, Any]
     evaluated: int
-    baselines: dict[str, Any] = field(default_factory=dict)
+    baselines: dict[str, Any] = field(default_factory=dict)  # see `tasks.baselines`
 
     def record(self) -> dict[str, Any]:
         """What `metrics.json` holds of it."""
@@ -112,8 +111,7 @@ class Task(ABC, Generic[DataKind]):
     selections: ClassVar[tuple[Selection, ...]]
     # Settings without effect. Accepted, they would tell two equal runs apart.
     unused: ClassVar[tuple[str, ...]]
-    # The measures that speak for the task in sentences and small figures, the most important first;
-    # a point-adjusted one is never among them alone.
+    # The measures of sentences and small figures; a point-adjusted one is never there alone.
     leading_metrics: ClassVar[tuple[str, ...]]
     # Optimizer steps an epoch must have: small data sets take several passes.
     minimum_steps: ClassVar[int] = 1
@@ -134,9 +132,7 @@ class Task(ABC, Generic[DataKind]):
         strategy = settings.strategy or self.default_strategy
         parse(strategy).check_task(self.name)
         values = {"select": self.selections[0], "horizon": 0, **self.preset(settings, data)}
-        values |= {
-            name: value for name, value in settings.model_dump().items() if value is not None
-        }
+        values |= {name: v for name, v in settings.model_dump().items() if v is not None}
         values |= {"backbone": self.find_backbone(settings), "strategy": canonical(strategy)}
         name = getattr(data, "name", settings.data)
         if name.lower() == settings.data.lower():  # etth1 and ETTh1 are one run
@@ -154,7 +150,7 @@ class Task(ABC, Generic[DataKind]):
         """Input length, batch size and horizon for given data, where the user names none."""
 
     def explain_lengths(self, settings: RunSettings, data: DataKind) -> str:
-        """Why windows are shorter than usual for given data; empty if they are not."""
+        """Why windows have their length; empty if there is nothing to say."""
         return ""
 
     def divide(self, settings: ResolvedSettings, data: DataKind) -> DataKind:
@@ -164,7 +160,7 @@ class Task(ABC, Generic[DataKind]):
     @abstractmethod
     def windows(
         self, settings: ResolvedSettings, data: DataKind, *, scaler: Scaler = None
-    ) -> SplitWindows[Any]:
+    ) -> Windows:
         """Training, validation and test windows; scaled by the training part, or by `scaler`."""
 
     @abstractmethod
@@ -178,15 +174,8 @@ class Task(ABC, Generic[DataKind]):
         sizes: dict[str, Any] = {"classes": len(shape.classes)} if shape.classes else {}
         if shape.horizon:
             sizes = {"horizon": shape.horizon, "calendar_sizes": shape.calendar_sizes}
-        return build(
-            settings.backbone,
-            self.name,
-            input_len=shape.input_len,
-            channels=shape.channels,
-            size=settings.size,
-            **sizes,
-            **settings.overrides,
-        )
+        sizes |= {"input_len": shape.input_len, "channels": shape.channels, "size": settings.size}
+        return build(settings.backbone, self.name, **sizes, **settings.overrides)
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
         """The scalar that one training step minimises, before what the network itself adds."""
@@ -209,19 +198,15 @@ class Task(ABC, Generic[DataKind]):
         return step.mean(step.losses(answer), answer)
 
     @abstractmethod
-    def validate(
-        self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
-    ) -> float:
+    def validate(self, trained: Trained, batches: Batches) -> float:
         """The number that chooses the checkpoint; lower is better for all but accuracy."""
 
-    def calibrate(
-        self, trained: Trained, windows: SplitWindows[Any], data: DataKind
-    ) -> Calibration | None:
+    def calibrate(self, trained: Trained, windows: Windows, data: DataKind) -> Calibration | None:
         """Measure, once, what intervals and thresholds of predictions are made from."""
         return None
 
     @abstractmethod
-    def evaluate(self, trained: Trained, windows: SplitWindows[Any], data: DataKind) -> Result:
+    def evaluate(self, trained: Trained, windows: Windows, data: DataKind) -> Result:
         """Test once, with the chosen checkpoint."""
 
     def tabulate(self, metrics: Mapping[str, Any]) -> HeadingsAndRows:
@@ -254,10 +239,9 @@ def evaluating(model: nn.Module) -> Iterator[torch.device]:
         model.train(training)
 
 
-def answers(
-    model: nn.Module, batches: Iterable[Any], strategy: Strategy
-) -> Iterator[tuple[Any, Tensor]]:
+def answers(trained: Trained, batches: Iterable[Any]) -> Iterator[tuple[Any, Tensor]]:
     """Batches on the device of a network, each with what the network says of it."""
+    model, _, strategy = trained
     for batch in batches:
         with evaluating(model) as device:
             batch = to_device(batch, device)

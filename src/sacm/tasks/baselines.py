@@ -70,33 +70,30 @@ def forecast_baselines(
             errors.update(forecast, batch.y, observed=batch.observed, series=batch.series)
         return errors.compute()
 
-    model = measure(ForecastAccumulator(scaler, naive_error))
-    reports = {"naive": repeat(1)}
+    reports = {"model": measure(ForecastAccumulator(scaler, naive_error)), "naive": repeat(1)}
     begins, starts = first_rows(data), batches.windows.starts
     begin = begins[np.searchsorted(begins, starts, side="right") - 1]
     length = batches.windows.batch([0]).x.shape[1]
     if season > 1 and (starts + length - season >= begin).all():  # a season before every window
         reports["seasonal naive"] = repeat(season)
-    best = min(reports, key=lambda name: reports[name].scaled.mae)
-    error, least = model.scaled.mae, reports[best].scaled.mae
-    unit, sentences = ", z-scored", []
     alone = data.channels == 1 and not scaler.series  # else units would be mixed
-    if error >= least:
+    rows: dict[str, Row] = {}
+    for name, report in reports.items():
+        rows[name] = {"mae": report.scaled.mae, "mse": report.scaled.mse, **report.relative}
+        if alone:
+            rows[name]["mae_raw"] = None if report.raw is None else report.raw.mae
+    model, *others = reports
+    best = min(others, key=lambda name: reports[name].scaled.mae)
+    sentences = []
+    if reports[model].scaled.mae >= reports[best].scaled.mae:
         what = "value" if best == "naive" else f"season of {season} steps"
-        if alone and model.raw is not None and (other := reports[best].raw) is not None:
-            error, least, unit = model.raw.mae, other.mae, ""
+        key, unit = ("mae_raw", "") if alone else ("mae", ", z-scored")
         sentences.append(
-            f"this model loses to repeating the last {what} ({best}): MAE {error:.4g} against "
-            f"{least:.4g}{unit}. What may help: longer training (--epochs, --time), more input "
-            "(--input-len), more rows; or use that baseline."
+            f"this model loses to repeating the last {what} ({best}): MAE {rows[model][key]:.4g} "
+            f"against {rows[best][key]:.4g}{unit}. What may help: longer training (--epochs, "
+            "--time), more input (--input-len), more rows; or use that baseline."
         )
-    rows = {
-        name: {"mae": report.scaled.mae, "mse": report.scaled.mse, **report.relative}
-        for name, report in {"model": model, **reports}.items()
-    }
-    for name, report in {"model": model, **reports}.items() if alone else ():
-        rows[name]["mae_raw"] = None if report.raw is None else report.raw.mae
-    return model, {"rows": rows, "sentences": sentences, "season": season}
+    return reports[model], {"rows": rows, "sentences": sentences, "season": season}
 
 
 def alarm_baselines(report: AnomalyReport) -> dict[str, Any]:

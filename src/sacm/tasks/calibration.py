@@ -19,10 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sacm.data.batches import ForecastWindows
+from sacm.data.batches import ForecastBatch, ForecastWindows
 from sacm.errors import ArgumentError
-from sacm.strategies.base import Strategy
-from sacm.tasks.base import EVALUATION_BATCH, Calibration, answers
+from sacm.tasks.base import EVALUATION_BATCH, Calibration, Trained, answers
 
 Array = NDArray[Any]
 
@@ -168,19 +167,16 @@ class Residuals(NamedTuple):
     starts: Array  # [N] first rows
 
 
-def forecast_residuals(model: Any, windows: ForecastWindows, strategy: Strategy) -> Residuals:
+def forecast_residuals(trained: Trained, windows: ForecastWindows) -> Residuals:
     """Target minus forecast, scaled, of all windows, or of evenly spaced ones if they are many."""
     largest = LARGEST // max(1, windows.batch([0]).y.numel())
     most = max(FEWEST_WINDOWS, min(MOST_WINDOWS, largest))
     chosen = np.arange(0, len(windows), math.ceil(len(windows) / most))
     values, moves, shares = [], [], []
     parts = np.split(chosen, range(EVALUATION_BATCH, len(chosen), EVALUATION_BATCH))
-    for batch, answer in answers(model, map(windows.batch, parts), strategy):
-        residuals = (batch.y - answer).cpu().numpy()
-        if batch.observed is not None:
-            residuals[batch.observed.cpu().numpy() < 1] = np.nan
-        values.append(residuals)
-        flags = strategy.flags(batch.x)
+    for batch, answer in answers(trained, map(windows.batch, parts)):
+        values.append(_measured(batch.y - answer, batch).cpu().numpy())
+        flags = trained.strategy.flags(batch.x)
         repaired = None if flags is None else flags > 0
         if repaired is not None:
             shares.append(repaired.float().mean(dim=1).cpu().numpy())
@@ -189,22 +185,25 @@ def forecast_residuals(model: Any, windows: ForecastWindows, strategy: Strategy)
     return Residuals(np.concatenate(values), np.concatenate(moves), share, windows.starts[chosen])
 
 
-def calibrate_forecasts(
-    model: Any, windows: ForecastWindows, strategy: Strategy, *, source: str
-) -> Calibration:
+def _measured(values: Tensor, batch: ForecastBatch) -> Tensor:
+    """Values `[B, H, C]` of targets, NaN where these were not fully measured."""
+    return values if batch.observed is None else values.where(batch.observed >= 1, torch.nan)
+
+
+def calibrate_forecasts(trained: Trained, windows: ForecastWindows, *, source: str) -> Calibration:
     """Measure how far off forecasts are on windows in order of time that chose nothing.
 
     The record holds what `ErrorQuantiles.from_record` reads, and what `show_forecasts` gives.
     `source` says what the windows are.
     """
-    residuals, moves, shares, _ = forecast_residuals(model, windows, strategy)
+    residuals, moves, shares, _ = forecast_residuals(trained, windows)
     source = f"{len(residuals):,} {source} windows"
     errors = ErrorQuantiles.fit(residuals, moves=moves, shares=shares, source=source)
     tensors, text = errors.to_record()
-    return Calibration({**tensors, **show_forecasts(model, windows, strategy)}, text)
+    return Calibration({**tensors, **show_forecasts(trained, windows)}, text)
 
 
-def show_forecasts(model: Any, windows: ForecastWindows, strategy: Strategy) -> dict[str, Tensor]:
+def show_forecasts(trained: Trained, windows: ForecastWindows) -> dict[str, Tensor]:
     """Forecasts of the last test rows and the truth, in raw units, for a picture.
 
     Of N windows one after the other: `shown_rows` `[N]`, the first forecast row; `shown_forecasts`
@@ -214,9 +213,8 @@ def show_forecasts(model: Any, windows: ForecastWindows, strategy: Strategy) -> 
     chosen = np.arange(last, -1, -windows.horizon)[:SHOWN_WINDOWS]
     chosen = chosen[starts[last] - starts[chosen] == last - chosen][::-1]  # of the last series
     batch = windows.batch(chosen)
-    ((_, answer),) = answers(model, [batch], strategy)
-    truth = batch.y if batch.observed is None else batch.y.where(batch.observed >= 1, torch.nan)
-    shown = {"shown_forecasts": answer.cpu(), "shown_truth": truth}
+    ((_, answer),) = answers(trained, [batch])
+    shown = {"shown_forecasts": answer.cpu(), "shown_truth": _measured(batch.y, batch)}
     scaler = windows.scaler.of_places(batch.series)
     return {
         "shown_rows": torch.from_numpy(starts[chosen] + windows.input_len),

@@ -10,23 +10,24 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sacm.backbones.base import Backbone
 from sacm.data.batches import WindowBatches
 from sacm.data.datasets import ClassificationData
-from sacm.data.windows import SplitWindows, classification_windows
+from sacm.data.windows import classification_windows
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.catalogue import compute_metrics
 from sacm.metrics.classification import measure_classes
 from sacm.settings import ResolvedSettings, RunSettings
-from sacm.strategies.base import Step, Strategy
+from sacm.strategies.base import Step
 from sacm.tasks.base import (
     EVALUATION_BATCH,
     FORECASTING_ONLY,
+    Batches,
     NetworkShape,
     Result,
     Scaler,
     Task,
     Trained,
+    Windows,
     answers,
 )
 from sacm.tasks.baselines import class_baselines
@@ -58,7 +59,7 @@ class Classification(Task[ClassificationData]):
 
     def windows(
         self, settings: ResolvedSettings, data: ClassificationData, *, scaler: Scaler = None
-    ) -> SplitWindows[Any]:
+    ) -> Windows:
         return classification_windows(data, scaler=scaler)
 
     def shape(
@@ -78,29 +79,19 @@ class Classification(Task[ClassificationData]):
             return F.cross_entropy(logits, step.batch.y)
         return step.mean(step.losses(logits), logits)
 
-    def validate(
-        self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
-    ) -> float:
-        report = measure_classes(*_collect(model, batches, strategy))
-        return report.accuracy if select == "accuracy" else report.nll
+    def validate(self, trained: Trained, batches: Batches) -> float:
+        report = measure_classes(*_collect(trained, batches))
+        return report.accuracy if trained.settings.select == "accuracy" else report.nll
 
-    def evaluate(
-        self, trained: Trained, windows: SplitWindows[Any], data: ClassificationData
-    ) -> Result:
-        batches = WindowBatches(windows.test, EVALUATION_BATCH)
-        logits, labels = _collect(trained.model, batches, trained.strategy)
+    def evaluate(self, trained: Trained, windows: Windows, data: ClassificationData) -> Result:
+        logits, labels = _collect(trained, WindowBatches(windows.test, EVALUATION_BATCH))
         report = measure_classes(logits, labels)
         row = {**report.row(), **compute_metrics(self.name, logits.softmax(dim=1), labels)}
-        beside = class_baselines(data, report)
-        return Result(row, asdict(report), report.samples, beside)
+        return Result(row, asdict(report), report.samples, class_baselines(data, report))
 
 
-def _collect(
-    model: Backbone, batches: WindowBatches[Any], strategy: Strategy
-) -> tuple[Tensor, Tensor]:
+def _collect(trained: Trained, batches: Batches) -> tuple[Tensor, Tensor]:
     """The logits `[N, K]` in float64 and labels `[N]` of all batches, on the CPU."""
-    pairs = [
-        (said.cpu().double(), batch.y.cpu()) for batch, said in answers(model, batches, strategy)
-    ]
+    pairs = [(logits.cpu().double(), batch.y.cpu()) for batch, logits in answers(trained, batches)]
     logits, labels = zip(*pairs, strict=True)
     return torch.cat(logits), torch.cat(labels)

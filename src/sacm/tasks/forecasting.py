@@ -19,14 +19,14 @@ from sacm.data.covariates import ROLES, calendar_sizes, check_roles, roles_of
 from sacm.data.datasets import ForecastingData
 from sacm.data.load import published
 from sacm.data.scaling import ChannelScaler
-from sacm.data.windows import SplitWindows, forecasting_windows
+from sacm.data.windows import forecasting_windows
 from sacm.errors import ArgumentError
 from sacm.metrics.catalogue import Row, compute_metrics, mean_over_windows, registered_metrics
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.settings import AUTO, ResolvedSettings, RunSettings
-from sacm.strategies.base import Strategy
 from sacm.tasks.base import (
     EVALUATION_BATCH,
+    Batches,
     Calibration,
     HeadingsAndRows,
     NetworkShape,
@@ -34,6 +34,7 @@ from sacm.tasks.base import (
     Scaler,
     Task,
     Trained,
+    Windows,
     answers,
     column_names,
 )
@@ -95,7 +96,7 @@ class Forecasting(Task[ForecastingData]):
 
     def windows(
         self, settings: ResolvedSettings, data: ForecastingData, *, scaler: Scaler = None
-    ) -> SplitWindows[Any]:
+    ) -> Windows:
         input_len, horizon = settings.input_len, settings.horizon
         if settings.train_fraction < 1:
             data = _first_windows(data, settings.train_fraction, input_len + horizon)
@@ -117,8 +118,8 @@ class Forecasting(Task[ForecastingData]):
         if _uses_calendar(settings, data) and data.timestamps is not None:
             tables = calendar_sizes(data.timestamps)
         if data.covariates is not None:
-            trained = [data.covariates[part.start : part.stop] for part in data.ranges("train")]
-            fitted = ChannelScaler.fit(trained)
+            rows = [data.covariates[part.start : part.stop] for part in data.ranges("train")]
+            fitted = ChannelScaler.fit(rows)
             scale = (tuple(fitted.mean.tolist()), tuple(fitted.std.tolist()))
         if scaler is not None:
             minimum = find_minimum(settings, data)
@@ -151,17 +152,13 @@ class Forecasting(Task[ForecastingData]):
     def _build_member(
         self, settings: ResolvedSettings, shape: NetworkShape, member: Mapping[str, Any]
     ) -> ForecastNetwork:
-        """One candidate of a mean: `name` and `input_len`, `size` of a network, or what else."""
+        """One candidate of a mean: `name` and `input_len`, `size` of a network, or `season`."""
         shape = replace(shape, input_len=member["input_len"])
         if member["name"] not in STATISTICAL:
             changes = {"backbone": member["name"], "size": member["size"], "overrides": {}}
             return self._build_network(settings.model_copy(update=changes), shape)
-        return STATISTICAL[member["name"]](
-            input_len=shape.input_len,
-            horizon=shape.horizon,
-            channels=shape.channels,
-            season=member["season"],
-        )
+        sizes = {"input_len": shape.input_len, "horizon": shape.horizon, "channels": shape.channels}
+        return STATISTICAL[member["name"]](**sizes, season=member["season"])
 
     def _build_network(self, settings: ResolvedSettings, shape: NetworkShape) -> ForecastNetwork:
         network = super().build(settings, shape)
@@ -175,28 +172,22 @@ class Forecasting(Task[ForecastingData]):
     def losses(self, answer: Tensor, batch: Any) -> Tensor:
         return (answer - batch.y).abs()
 
-    def validate(
-        self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
-    ) -> float:
-        report = _errors(model, batches, strategy, ForecastAccumulator())
-        return report.scaled.mse if select == "mse" else report.scaled.mae
+    def validate(self, trained: Trained, batches: Batches) -> float:
+        report = _errors(trained, batches, ForecastAccumulator())
+        return report.scaled.mse if trained.settings.select == "mse" else report.scaled.mae
 
-    def calibrate(
-        self, trained: Trained, windows: SplitWindows[Any], data: ForecastingData
-    ) -> Calibration:
+    def calibrate(self, trained: Trained, windows: Windows, data: ForecastingData) -> Calibration:
         """Residuals of the test windows, which chose nothing; without any, of validation."""
-        source = "test" if len(windows.test) else "validation"
-        chosen = windows.test if len(windows.test) else windows.val
-        return calibrate_forecasts(trained.model, chosen, trained.strategy, source=source)
+        if len(windows.test):
+            return calibrate_forecasts(trained, windows.test, source="test")
+        return calibrate_forecasts(trained, windows.val, source="validation")
 
-    def evaluate(
-        self, trained: Trained, windows: SplitWindows[Any], data: ForecastingData
-    ) -> Result:
+    def evaluate(self, trained: Trained, windows: Windows, data: ForecastingData) -> Result:
         sums = list[Row]()
         batches = WindowBatches(windows.test, EVALUATION_BATCH)
 
         def measure(accumulator: ForecastAccumulator) -> ForecastReport:
-            return _errors(trained.model, batches, trained.strategy, accumulator, sums)
+            return _errors(trained, batches, accumulator, sums)
 
         report, baselines = forecast_baselines(data, windows.scaler, batches, measure)
         assert report.raw is not None
@@ -255,14 +246,13 @@ def is_benchmark(name: str) -> bool:
 
 
 def _errors(
-    model: Backbone,
-    batches: WindowBatches[Any],
-    strategy: Strategy,
+    trained: Trained,
+    batches: Batches,
     accumulator: ForecastAccumulator,
     sums: list[Row] | None = None,
 ) -> ForecastReport:
     """Errors of all batches; `sums` gets what registered metrics give for each of them."""
-    for batch, prediction in answers(model, batches, strategy):
+    for batch, prediction in answers(trained, batches):
         accumulator.update(prediction, batch.y, observed=batch.observed, series=batch.series)
         if sums is not None:
             seen = torch.ones_like(batch.y) if batch.observed is None else batch.observed

@@ -53,6 +53,7 @@ _VALIDATION = 256  # windows that decide, at most
 _CHANNEL_WINDOWS = 4096  # windows of single channels that decide or are learnt from, at most
 _FORMS_FROM = 64  # windows that choose the forms of smoothing, at most
 _ENOUGH = 1000  # training windows from which networks take part
+_NETWORKS = (("PatchTST", "small"), ("iTransformer", "small"), ("PatchTST", "paper"))  # large: last
 _STEPS = (25, 100)  # fewest and most optimizer steps between two validations
 _LEARNING_RATE = 1e-3  # small networks and short training
 _POWER = 6.0  # of a candidate's validation error, by which its weight falls; few rows decide badly:
@@ -85,8 +86,7 @@ def hold_contest(
     """
     strategy = parse(settings.strategy)
     names = strategy.members if isinstance(strategy, Race) else (settings.strategy,)
-    sides: list[Contest] = []
-    threads = torch.get_num_threads()
+    sides, threads = list[Contest](), torch.get_num_threads()
     if fabric.device.type == "cpu":
         torch.set_num_threads(1)  # small networks are slower with more
     try:
@@ -135,7 +135,7 @@ class Contest:
         most = max(1, min(_VALIDATION, _CHANNEL_WINDOWS // data.channels))
         stride = -(-len(windows.val) // most)
         changes = {"validation_stride": stride, "learning_rate": _LEARNING_RATE, "time_limit": None}
-        self.limit = settings.time_limit
+        self.limit = settings.time_limit or math.inf
         self.settings = settings.model_copy(update=changes)
         self.windows = cut_windows(self.task, self.settings, data, prepared.data)
         # Repaired once and not at every epoch.
@@ -151,33 +151,27 @@ class Contest:
         self.truth: Tensor = first.truth if first else self._in_deviations(targets)
         self.counts: Tensor = first.counts if first else torch.cat([*map(_counts, self.validation)])
         self.candidates: list[Candidate] = []
-        self.networks: list[Candidate] = []  # the large one last
-        if len(self.learnt) >= _ENOUGH:
-            sizes = [("PatchTST", "small"), ("iTransformer", "small"), ("PatchTST", "paper")]
-            for name, size in sizes:
-                member = {"name": name, "size": size, "input_len": self.rows}
-                if name != "iTransformer" or data.channels > 1:  # else it has nothing to mix
-                    self.networks.append(Candidate(f"{name} ({size})", member))
+        self.networks = [
+            Candidate(f"{name} ({size})", {"name": name, "size": size, "input_len": self.rows})
+            for name, size in _NETWORKS
+            # With a single channel iTransformer has nothing to mix.
+            if len(self.learnt) >= _ENOUGH and (name != "iTransformer" or data.channels > 1)
+        ]
 
     @property
     def left(self) -> float:
         """Seconds left for candidates."""
-        limit = math.inf if self.limit is None else self.limit
-        return _SHARE * limit - (time.monotonic() - self.started)
+        return _SHARE * self.limit - (time.monotonic() - self.started)
 
     def say_plan(self, strategies: Sequence[str]) -> None:
         """Say what is going to happen."""
-        limit = "no time limit" if self.limit is None else f"{self.limit:g} s (--time)"
+        limit = f"{self.limit:g} s (--time)" if math.isfinite(self.limit) else "no time limit"
         names = [*STATISTICAL, *(network.name for network in self.networks[:-1])]
-        networks = f"there are too few training windows for networks ({len(self.learnt):,})."
-        if self.networks:
-            networks = (
-                f"{self.networks[-1].name} follows if there is time. Networks learn from "
-                f"{len(self.learnt):,} windows, on one thread."
-            )
+        large = f"{self.networks[-1].name} follows if there is time" if self.networks else ""
+        few = f"there are too few training windows for networks ({len(self.learnt):,})"
         self.say(
             f"Plan, {limit}: {', '.join(names)} compete on {len(self.windows.val)} validation "
-            f"windows; strategies {', '.join(strategies)} (--strategy); {networks}"
+            f"windows; strategies {', '.join(strategies)} (--strategy); {large or few}."
         )
 
     def fit_statistical(self) -> None:
@@ -221,7 +215,7 @@ class Contest:
         if len(trainings) > 1 and self.left > 1:
             chosen = min(small, key=lambda each: min(trainings[each.name].progress.validation))
             self._train(chosen, trainings, self.left)
-        if self.left > _LARGE * (self.limit or 0):
+        if self.left >= _LARGE * self.limit:
             self._train(large, trainings, self.left)
         for candidate in self.networks:
             if training := trainings.get(candidate.name):
@@ -262,7 +256,7 @@ class Contest:
         candidate.answering = time.monotonic() - started
         if np.isfinite(candidate.error):
             self.candidates.append(candidate)
-            left = "" if self.limit is None else f", {max(0.0, self.left):.0f} s left"
+            left = f", {max(0.0, self.left):.0f} s left" if math.isfinite(self.limit) else ""
             name = f"{candidate.name}, {self.settings.strategy}"
             self.say(f"{name}: validation MAE {candidate.error:.4g}{left}")
 
@@ -287,8 +281,8 @@ class Contest:
 
     def _in_time(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Candidates without the slowest ones, which could not answer all test windows in time."""
-        kept, limit = list(candidates), math.inf if self.limit is None else self.limit
-        seconds = _TEST_SHARE * (limit - (time.monotonic() - self.started))
+        kept = list(candidates)
+        seconds = _TEST_SHARE * (self.limit - (time.monotonic() - self.started))
         windows = len(self.windows.test) / max(len(self.windows.val), 1)
         while len(kept) > 1 and windows * sum(each.answering for each in kept) > seconds:
             kept.remove(max(kept, key=lambda each: each.answering))
@@ -323,17 +317,22 @@ class Contest:
         sentence = f"The run is {parts}: validation MAE {error:.4g}, z-scored."
         if slow := [each.name for each in order if each not in in_time]:
             sentence += f" Too slow for {len(self.windows.test):,} test windows: {', '.join(slow)}."
-        members = self._with(chosen).overrides["members"]
-        winner = self.settings.strategy
+        winner, margin = self.settings.strategy, 0.0
         others = {name: value for name, value in strategies.items() if name != winner}
-        margin = 0.0
         if others:
             said = ", ".join(f"{name} {value:.4g}" for name, value in others.items())
             sentence += f" Strategy {winner}: {strategies[winner]:.4g} against {said}."
             margin = 1 - strategies[winner] / max(min(others.values()), 1e-12)
-        seconds = round(time.monotonic() - self.started, 3)
-        what = winner, strategies, margin, seconds, sentence
-        result = RaceResult(*what, members=members, table=table, error=error)
+        result = RaceResult(
+            winner,
+            strategies,
+            margin,
+            extra_seconds=round(time.monotonic() - self.started, 3),
+            sentence=sentence,
+            members=self._with(chosen).overrides["members"],
+            table=table,
+            error=error,
+        )
         write_weights(self.folder / "best.safetensors", model.state_dict())
         history = [
             {"epoch": number, "val_mae": row["validation_mae"], "train_seconds": row["seconds"]}

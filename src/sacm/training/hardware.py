@@ -8,14 +8,16 @@ import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from lightning.fabric import Fabric
 
 from sacm.errors import ArgumentError
 from sacm.settings import ResolvedSettings
+
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
 
 _PACKAGES = ("sacm", "torch", "numpy", "lightning", "scipy", "scikit-learn")
 
@@ -30,6 +32,8 @@ class Hardware:
 
 def make_fabric(hardware: Hardware, settings: ResolvedSettings) -> Fabric:
     """Make Lightning's access to the device."""
+    from lightning.fabric import Fabric  # slow to import, and only training needs it
+
     try:
         return Fabric(accelerator=hardware.accelerator, devices=1, precision=settings.precision)
     except (ValueError, RuntimeError, TypeError) as error:

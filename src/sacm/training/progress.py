@@ -6,7 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -32,11 +32,10 @@ class TrainingProgress:
     done: int = 0  # of them by an earlier process
     deadline: float = math.inf
     validation: str = ""
-    pause: float = _FIRST_LINE
-    started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        self.begun_with, self.shown_at = self.done, self.started
+        self.begun_with, self.pause = self.done, _FIRST_LINE
+        self.started = self.shown_at = time.monotonic()
 
     def step(self, loss: Tensor) -> None:
         """One optimizer step is done."""
@@ -54,12 +53,6 @@ class TrainingProgress:
 
 
 def _duration(seconds: float) -> str:
-    """Seconds for people.
-
-    Example:
-        >>> _duration(42.3), _duration(700), _duration(8000)
-        ('42 s', '12 min', '2.2 h')
-    """
     if seconds < 100:
         return f"{max(0.0, seconds):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from lightning.fabric import Fabric
 from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
@@ -49,6 +48,9 @@ from sacm.training.run import (
     write_fingerprint,
 )
 
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
+
 _RESUME, _RACE_FOLDER = "last.pt", "race"
 _CHECK_EVERY = 50  # steps between looks at the loss where looking makes the device wait
 
@@ -67,13 +69,12 @@ def train(
         settings: What to train.
         folder: Where run folders lie.
         hardware: Where to train.
-        data: Replaces what `settings.data` names, for data that are in memory. It is clean: what
-            `settings.contamination` asks for is done here, so that test errors are in clean units.
+        data: Data in memory, in place of what `settings.data` names; `settings.contamination` is
+            done here, so that test errors are in clean units.
         on_epoch: Called with the number and the validation of every epoch, once it can be resumed
             from; what it raises ends the training.
     """
-    hardware = hardware or Hardware()
-    task = get_task(settings.task)
+    hardware, task = hardware or Hardware(), get_task(settings.task)
     if data is None:
         data = resolve(settings.data, task=settings.task, reading=settings.reading())
     resolved = task.resolve(settings, data)
@@ -85,10 +86,9 @@ def train(
     with alone_in(run.folder):
         if run.finished:  # by another process, while this one waited
             return run
-        fabric = make_fabric(hardware, resolved)
+        fabric, show = make_fabric(hardware, resolved), hardware.show_progress
         write_json(run.folder / "config.json", resolved.model_dump())
         write_json(run.folder / "environment.json", {**environment(), "fingerprint": mark})
-        show = hardware.show_progress
         try:
             race = _race(run.folder, resolved, data, fabric, show=show)
             if race is not None:
@@ -171,8 +171,7 @@ class Training:
         self.race: RaceResult | None = None
         self.title = f"{settings.backbone} {settings.strategy} seed {settings.seed}"
         self.steps = (self.task.minimum_steps, sys.maxsize)  # fewest and most of an epoch
-        limit = math.inf if settings.time_limit is None else settings.time_limit
-        self.deadline = time.monotonic() + limit  # steps stop there
+        self.deadline = time.monotonic() + (settings.time_limit or math.inf)  # steps stop there
         self.on_epoch: Callable[[int, float], None] | None = None
         self.progress = _Progress()
         self._prepare()
@@ -196,11 +195,10 @@ class Training:
 
     @property
     def passes(self) -> int:
-        """Passes over the data in what counts as one epoch: several of a small data set."""
+        """Passes over the data in one epoch."""
         return math.ceil(self.steps[0] / len(self.train_batches))
 
     def _training_batches(self, seed: int) -> WindowBatches[Any]:
-        """Batches in an order of the seed."""
         # Dropping the last batch must not drop the only one.
         size = min(self.settings.batch_size, max(1, len(self.windows.train)))
         return WindowBatches(self.windows.train, size, shuffle=True, drop_last=True, seed=seed)
@@ -209,8 +207,8 @@ class Training:
         """Model, strategy and optimizer, in the order that pairing needs."""
         settings, fabric = self.settings, self.fabric
         seed_epoch(settings.seed)
-        fresh = partial(self.task.build, settings, self.shape)
-        model = self.strategy.build(fresh).to(fabric.device)
+        model = self.strategy.build(partial(self.task.build, settings, self.shape))
+        model = model.to(fabric.device)
         if model.prepares:
             everything = torch.arange(len(self.windows.train))
             model.prepare(self.windows.train.batch(everything).x.to(fabric.device))
@@ -248,7 +246,10 @@ class Training:
     def _member_batches(self, member: int, epoch: int) -> Iterator[Any]:
         """The batches of an epoch for a further network, in an order of its own."""
         seeds = np.random.SeedSequence([self.settings.seed, member])
-        batches = self._training_batches(int(seeds.generate_state(1)[0]))
+        return self._epoch_batches(self._training_batches(int(seeds.generate_state(1)[0])), epoch)
+
+    def _epoch_batches(self, batches: WindowBatches[Any], epoch: int) -> Iterator[Any]:
+        """What counts as one epoch, which takes several passes over a small data set."""
         for number in range(self.passes):
             batches.set_epoch((epoch - 1) * self.passes + number)
             yield from (to_device(batch, self.fabric.device) for batch in batches)
@@ -266,11 +267,11 @@ class Training:
         """Train until so many epochs are done, patience is at its end, or the time is over."""
         if not self.progress.epoch:  # else this process has trained it until here
             self._resume()
-        settings, progress = self.settings, self.progress
+        progress = self.progress
         steps = min(self.passes * len(self.train_batches), self.steps[1])
         done = progress.epoch * steps
         lines = TrainingProgress(self.title, epochs * steps, self.show, done, self.deadline)
-        while progress.epoch < epochs and progress.waited < settings.patience:
+        while progress.epoch < epochs and progress.waited < self.settings.patience:
             if self.out_of_time and progress.epoch:
                 break
             self._epoch(progress.epoch + 1, lines)
@@ -281,13 +282,10 @@ class Training:
         return time.monotonic() >= self.deadline
 
     def _epoch(self, epoch: int, lines: TrainingProgress) -> None:
-        started = time.perf_counter()
-        seed_epoch(self.settings.seed, epoch)
-        self.strategy_run.begin_epoch(epoch)
+        started, select = time.perf_counter(), self.settings.select
         summary = self.train_epoch(epoch, lines)
         trained = time.perf_counter()
-        select = self.settings.select
-        value = self.task.validate(self.model, self.val_batches, self.strategy, select)
+        value = self.task.validate(self.trained, self.val_batches)
         self._record(epoch, value, summary, trained - started, time.perf_counter() - trained)
         best = self.progress.best or value
         lines.validation = f" · epoch {epoch}: validation {select} {value:.4f}, best {best:.4f}"
@@ -296,20 +294,20 @@ class Training:
 
     def train_epoch(self, epoch: int, lines: TrainingProgress) -> dict[str, float]:
         """The optimizer steps of one epoch; their mean loss, and the rates of the windows."""
+        seed_epoch(self.settings.seed, epoch)
+        self.strategy_run.begin_epoch(epoch)
         self.model.set_epoch(epoch)
         self.model.train()
         losses, rates = list[Tensor](), list[Tensor]()
-        for number in range(self.passes):
-            self.train_batches.set_epoch((epoch - 1) * self.passes + number)
-            for batch in self.train_batches:
-                if losses and (len(losses) >= self.steps[1] or self.out_of_time):
-                    break
-                losses.append(self.step(batch))
-                if self.strategy_run.rates is not None:
-                    rates.append(self.strategy_run.rates)
-                if losses[-1].device.type == "cpu" or len(losses) % _CHECK_EVERY == 0:
-                    check_losses(losses, epoch)
-                lines.step(losses[-1])
+        for batch in self._epoch_batches(self.train_batches, epoch):
+            if losses and (len(losses) >= self.steps[1] or self.out_of_time):
+                break
+            losses.append(self.step(batch))
+            if self.strategy_run.rates is not None:
+                rates.append(self.strategy_run.rates)
+            if losses[-1].device.type == "cpu" or len(losses) % _CHECK_EVERY == 0:
+                check_losses(losses, epoch)
+            lines.step(losses[-1])
         check_losses(losses, epoch)
         self.progress.steps += len(losses)
         return summarise_epoch(losses, rates)
@@ -317,9 +315,8 @@ class Training:
     def step(self, batch: Any) -> Tensor:
         """One optimizer step; the loss, detached."""
         self.wrapped_optimizer.zero_grad()
-        loss = self.task.training_loss(
-            self.network, to_device(batch, self.fabric.device), self.strategy, self.strategy_run
-        )
+        batch = to_device(batch, self.fabric.device)
+        loss = self.task.training_loss(self.network, batch, self.strategy, self.strategy_run)
         if type(self.model).auxiliary_loss is not Backbone.auxiliary_loss:
             loss = loss + self.model.auxiliary_loss()
         self.fabric.backward(loss)
