@@ -9,7 +9,7 @@ from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from sacm.reports.table import Table
+from sacm.reports.table import record_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,10 +51,7 @@ def details(**records: dict[str, Any]) -> list[str]:
     """Records, such as settings, as tables that are folded away; what is None is left out."""
     parts = []
     for title, record in records.items():
-        nested = (v if isinstance(v, dict) else {name: v} for name, v in record.items())
-        pairs = [pair for each in nested for pair in each.items() if pair[1] is not None]
-        rows = tuple((name.replace("_", " "), str(value)) for name, value in pairs)
-        table = Table((title, "value"), rows, words=2).html(kind="settings")
+        table = record_table(title, record).html(kind="settings")
         parts.append(f"<details><summary>{title.capitalize()}</summary>{table}</details>")
     return parts
 

@@ -104,6 +104,14 @@ class Table:
         print(*(f" {line}" for line in (head, rule, *rows)), "", sep="\n")
 
 
+def record_table(title: str, record: dict[str, Any]) -> Table:
+    """Names and values; records inside of it are spread out, what is None is left out."""
+    nested = (v if isinstance(v, dict) else {name: v} for name, v in record.items())
+    pairs = [pair for each in nested for pair in each.items() if pair[1] is not None]
+    rows = tuple((name.replace("_", " "), str(value)) for name, value in pairs)
+    return Table((title, "value"), rows, words=2)
+
+
 def is_undefined(value: Any) -> bool:
     """Whether a value is None or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))
