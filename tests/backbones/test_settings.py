@@ -20,12 +20,11 @@ SIZES: dict[str, dict[str, Any]] = {
 WRONG: list[tuple[str, str, dict[str, Any], str]] = [
     ("AnomTrans", "anomaly", {"heads": 5}, "heads"),
     ("AnomTrans", "anomaly", {"layers": 0}, "layers"),
-    ("Crossformer", "forecasting", {"merge": 1}, "merge must be at least 2"),
     ("DCdetector", "anomaly", {"heads": 5}, "heads"),
     ("DCdetector", "anomaly", {"layers": 0}, "layers"),
     *[("DCdetector", "anomaly", {"input_len": n}, f"{n} has no divisor") for n in (1, 2, 97)],
     ("InceptionTime", "classification", {"kernels": (40, 19)}, "odd"),
-    ("InceptionTime", "classification", {"modules": 4}, "grouped by 3"),
+    ("InceptionTime", "classification", {"groups": 0}, "groups must be at least 1"),
     ("Informer", "forecasting", {"decoder_layers": 0}, "decoder_layers must be at least 1"),
     ("Informer", "forecasting", {"calendar_sizes": (24, 7, 31, 0)}, "calendar_sizes"),
     ("MiniROCKET", "classification", {"features": 83}, "at least 84 features"),

@@ -11,7 +11,7 @@ from torch import nn
 
 from sacm import backbones
 from sacm.backbones.registry import entry
-from sacm.testing.backbones import BackboneCase, make, training_loss, windows
+from sacm.testing.backbones import make, training_loss, windows
 from sacm.types import TaskName
 
 # Name and task; dropout rates with their number of sites; calls of sites in a forward; trainable
@@ -79,7 +79,7 @@ EXPECTED = [read(row) for row in TABLE.splitlines()]
 @pytest.mark.parametrize("expected", EXPECTED, ids=str)
 def test_sites_and_their_rates(expected: Expectation) -> None:
     """Sites at paper size: how many at which rate, and how often they are called."""
-    case = BackboneCase(expected.name, expected.task)
+    case = entry(expected.name, expected.task)
     length = 100 if case.task == "anomaly" else 96
     model = make(case, length=length, channels=7, horizon=96, size="paper")
     sites = {n: each for n, each in model.named_modules() if isinstance(each, nn.Dropout)}

@@ -67,7 +67,7 @@ def test_forecasts_of_the_scales_add_up() -> None:
         nn.init.constant_(forecast.bias, float(count))
     x = noise(3, 24, 2)
     width = model.output.in_features
-    _, statistics = model.revin(0).normalise(x)
-    expected = (1 + 2 + 3 + 4) * width * statistics.std + statistics.mean
+    _, (mean, std) = model.revins[0].normalise(x)
+    expected = (1 + 2 + 3 + 4) * width * std + mean
     with torch.no_grad():
         torch.testing.assert_close(model(x), expected.expand(3, 6, 2))

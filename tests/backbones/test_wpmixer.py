@@ -21,7 +21,6 @@ from .cases import noise
 def test_splitting_and_joining_gives_back_the_series(length: int, level: int, name: str) -> None:
     x, wavelet = noise(2, 3, length, seed=length), Wavelet(name, level)
     series = wavelet.split(x)
-    assert [each.shape[-1] for each in series] == wavelet.lengths(length)
     torch.testing.assert_close(wavelet.join(series)[..., :length], x, atol=1e-5, rtol=1e-5)
 
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from sacm import backbones
+from sacm.backbones.registry import BackboneEntry as Case
 from sacm.backbones.registry import entry
-from sacm.testing.backbones import BackboneCase as Case
 from sacm.testing.backbones import make, training_loss, windows
 from sacm.types import TaskName
 
@@ -30,12 +30,9 @@ __all__ = [
 
 def cases(task: TaskName | None = None) -> list[Case]:
     """The networks of this package; a test may have registered others."""
-    return [
-        Case(name, each)
-        for each in (get_args(TaskName) if task is None else (task,))
-        for name in backbones.names(each)
-        if entry(name, each).model.__module__.startswith("sacm.")
-    ]
+    tasks = get_args(TaskName) if task is None else (task,)
+    entries = [entry(name, each) for each in tasks for name in backbones.names(each)]
+    return [each for each in entries if each.model.__module__.startswith("sacm.")]
 
 
 # One network a task is checked in daily work, the others when everything is.

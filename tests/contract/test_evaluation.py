@@ -9,13 +9,15 @@ import pytest
 import torch
 from torch.utils._pytree import tree_leaves
 
+from sacm.backbones.registry import entry
+
 from .cases import Case, assert_close, cases, make, windows
 
 CHANNEL_INDEPENDENT = [
-    Case("PatchTST", "forecasting"),
-    Case("TimeMixer", "forecasting"),
-    Case("WPMixer", "forecasting"),
-    Case("PatchTST", "anomaly"),
+    entry("PatchTST", "forecasting"),
+    entry("TimeMixer", "forecasting"),
+    entry("WPMixer", "forecasting"),
+    entry("PatchTST", "anomaly"),
 ]
 
 

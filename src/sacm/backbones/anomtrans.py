@@ -1,8 +1,8 @@
 """AnomTrans (Anomaly Transformer): two views of how a step relates to the others.
 
-Each layer holds learned attention (the series view) and a Gaussian of learned width around
-each step (the prior view). Abnormal steps can hardly build wide relations, so the views are close
-there; a minimax training widens the gap elsewhere.
+Each layer holds learned attention (the series view) and a Gaussian of learned width around each
+step (the prior view). Abnormal steps can hardly build wide relations, so the views are close there;
+a minimax training widens the gap elsewhere.
 
 Differs from the publication's code: both phases of the minimax are one loss with one backward
 pass, of the same gradients; distances use the attention before dropout, since a dropped map is no
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +23,7 @@ from torch import Tensor, nn
 from sacm.backbones.base import DetectorNetwork, ScoreKind
 from sacm.backbones.blocks.embedding import Tokens
 from sacm.backbones.blocks.normalisation import full_precision, symmetric_distance, widen
-from sacm.backbones.blocks.transformer import MLP, check_heads, merge_heads, split_heads
+from sacm.backbones.blocks.transformer import EncoderLayer, check_heads, merge_heads, split_heads
 from sacm.backbones.registry import register
 
 REFERENCE = "Xu et al., ICLR 2022, arXiv:2110.02642"
@@ -46,12 +45,7 @@ class AnomTransConfig:
 SMALL = AnomTransConfig(width=32, heads=2, hidden=64)
 
 
-class Views(NamedTuple):
-    """A reconstruction `[B, L, C]` and, per layer, series and prior relations `[B, h, L, L]`."""
-
-    reconstruction: Tensor
-    series: list[Tensor]
-    priors: list[Tensor]
+Views = tuple[Tensor, list[Tensor], list[Tensor]]  # reconstruction, series and prior of each layer
 
 
 class AnomalyAttention(nn.Module):
@@ -89,17 +83,10 @@ class AnomalyAttention(nn.Module):
             return (-self.squared_gaps / (2 * spread.square())).softmax(dim=-1)
 
 
-class AnomalyLayer(nn.Module):
-    """Post-norm layer around anomaly attention, with what that returns."""
+class AnomalyLayer(EncoderLayer):
+    """A layer around anomaly attention that also returns series and prior."""
 
-    def __init__(self, config: AnomTransConfig, *, length: int) -> None:
-        super().__init__()
-        self.attention = AnomalyAttention(config, length=length)
-        self.attention_norm = nn.LayerNorm(config.width)
-        self.mlp = MLP(config.width, config.hidden, config.dropout)
-        self.mlp_norm = nn.LayerNorm(config.width)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # type: ignore[override]
         attended, series, prior = self.attention(x)
         x = self.attention_norm(x + attended)
         return self.mlp_norm(x + self.mlp(x)), series, prior
@@ -115,7 +102,8 @@ class AnomTrans(DetectorNetwork):
         self.temperature = config.temperature
         self.tokens = Tokens(channels, config, length=input_len)
         self.layers = nn.ModuleList(
-            AnomalyLayer(config, length=input_len) for _ in range(config.layers)
+            AnomalyLayer(config, AnomalyAttention(config, length=input_len))
+            for _ in range(config.layers)
         )
         self.norm = nn.LayerNorm(config.width)
         self.output = nn.Linear(config.width, channels)
@@ -129,32 +117,29 @@ class AnomTrans(DetectorNetwork):
             z, series, prior = layer(z)
             all_series.append(series)
             priors.append(prior)
-        return Views(self.output(self.norm(z)), all_series, priors)
+        return self.output(self.norm(z)), all_series, priors
 
     def training_loss(self, x: Tensor) -> Tensor:
-        """2 rec + 3 (prior term - series term): priors move to series, series away from priors.
-
-        As a number this is 2 rec, since the two terms are equal; only their gradients differ.
-        """
-        views = self(x)
-        error = (views.reconstruction - x).square().mean()
-        prior_term = mean_distance(views.priors, views.series)
-        series_term = mean_distance(views.series, views.priors)
-        return 2 * error + self.discrepancy_weight * (prior_term - series_term)
+        # As a number twice the error: both terms of the gap are equal, only their gradients differ.
+        # Priors move to series, series away from priors.
+        reconstruction, series, priors = self(x)
+        error = (reconstruction - x).square().mean()
+        gap = mean_distance(priors, series) - mean_distance(series, priors)
+        return 2 * error + self.discrepancy_weight * gap
 
     def validation_loss(self, x: Tensor) -> Tensor:
-        return (self(x).reconstruction - x).square().mean()
+        return (self(x)[0] - x).square().mean()
 
     def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:
         """Squared error weighted by how close the views are within the window, `[B, L]`."""
         self.check_score(score)
-        views = self(x)
+        reconstruction, series, priors = self(x)
         if score == "reconstruction":
-            return (views.reconstruction - x).abs().mean(dim=-1)
-        pairs = zip(views.series, views.priors, strict=True)
+            return (reconstruction - x).abs().mean(dim=-1)
+        pairs = zip(series, priors, strict=True)
         distance = torch.stack([symmetric_distance(s, p) for s, p in pairs]).sum(dim=0)  # [B, L]
         closeness = (-self.temperature * distance).softmax(dim=-1)
-        return closeness * (views.reconstruction - x).square().mean(dim=-1)
+        return closeness * (reconstruction - x).square().mean(dim=-1)
 
 
 def mean_distance(moving: list[Tensor], still: list[Tensor]) -> Tensor:

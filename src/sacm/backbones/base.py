@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor, nn
@@ -16,12 +16,8 @@ from sacm.types import ScoreKind, TaskName
 class Backbone(nn.Module):
     """A network over windows `[B, L, C]`.
 
-    `sacm_layouts` states, for every dropout site, which rows belong to which window. `output_size`
-    names the size of what comes out, if the task has one; `example_sizes` are those of `describe`.
+    `sacm_layouts` states, for every dropout site, which rows belong to which window.
     """
-
-    output_size: ClassVar[Literal["horizon", "classes"] | None] = None
-    example_sizes: ClassVar[dict[str, int]]
 
     def __init__(self, *, input_len: int, channels: int) -> None:
         super().__init__()
@@ -76,8 +72,6 @@ class ForecastNetwork(Backbone):
     """`[B, L, C]` (and calendar `[B, L + H, 4]`) to `[B, H, C]`, by default by `self.network`."""
 
     task: TaskName = "forecasting"
-    output_size = "horizon"
-    example_sizes: ClassVar[dict[str, int]] = {"input_len": 96, "horizon": 96}
     calendar_sizes: tuple[int, ...] | None = None
     network: nn.Module
 
@@ -111,8 +105,6 @@ class ClassifierNetwork(Backbone):
     """`[B, L, C]` to logits `[B, K]`."""
 
     task: TaskName = "classification"
-    output_size = "classes"
-    example_sizes: ClassVar[dict[str, int]] = {"input_len": 96, "classes": 5}
 
     def __init__(self, *, input_len: int, channels: int, classes: int) -> None:
         super().__init__(input_len=input_len, channels=channels)
@@ -128,10 +120,8 @@ class DetectorNetwork(Backbone):
     """An anomaly detector: its own loss, its own score, each calling `forward` exactly once."""
 
     task: TaskName = "anomaly"
-    example_sizes: ClassVar[dict[str, int]] = {"input_len": 100}
 
     def check_score(self, score: str) -> None:
-        """Refuse an unknown kind of score."""
         if score not in get_args(ScoreKind):
             raise ArgumentError(
                 f"unknown score {score!r}: choose one of {', '.join(get_args(ScoreKind))}."

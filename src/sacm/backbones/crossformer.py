@@ -22,7 +22,6 @@ from torch import Tensor, nn
 from sacm.backbones.base import ForecastNetwork
 from sacm.backbones.blocks.transformer import Attention, EncoderLayer
 from sacm.backbones.registry import register
-from sacm.errors import ArgumentError
 
 REFERENCE = "Zhang and Yan, ICLR 2023, openreview:vSVLM2j9eie"
 
@@ -40,10 +39,6 @@ class CrossformerConfig:
     encoder_layers: int = 2
     dropout: float = 0.05
 
-    def __post_init__(self) -> None:
-        if self.merge < 2:
-            raise ArgumentError(f"Crossformer: merge must be at least 2, got {self.merge}.")
-
 
 SMALL = CrossformerConfig(width=32, heads=4, hidden=64)
 
@@ -55,15 +50,14 @@ class SegmentEmbedding(nn.Module):
         super().__init__()
         self.segment = config.segment
         segments = math.ceil(input_len / config.segment)
-        self.padding = segments * config.segment - input_len
         self.embed = nn.Linear(config.segment, config.width)
         self.positions = nn.Parameter(torch.randn(1, channels, segments, config.width))
         self.dropout = nn.Dropout(config.dropout)
         self.norm = nn.LayerNorm(config.width)
 
     def forward(self, x: Tensor) -> Tensor:
-        batch, _, channels = x.shape
-        front = x[:, :1].expand(-1, self.padding, -1)  # fills up the first segment
+        batch, length, channels = x.shape
+        front = x[:, :1].expand(-1, -length % self.segment, -1)  # fills up the first segment
         series = torch.cat((front, x), dim=1).transpose(1, 2)  # [B, C, N*segment]
         segments = series.unflatten(-1, (-1, self.segment))  # [B, C, N, segment]
         tokens = (self.embed(segments) + self.positions).flatten(0, 1)  # [B*C, N, d]

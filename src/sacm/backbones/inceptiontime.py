@@ -25,18 +25,13 @@ REFERENCE = "Ismail Fawaz et al., DMKD 2020, arXiv:1909.04939"
 class InceptionTimeConfig:
     """Sizes of the paper's runs."""
 
-    modules: int = 6
+    groups: int = 2
     filters: int = 32
     kernels: tuple[int, ...] = (39, 19, 9)
     bottleneck: int = 32
-    skip_every: int = 3
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.skip_every < 1 or self.modules < 1 or self.modules % self.skip_every:
-            raise ArgumentError(
-                f"InceptionTime: {self.modules} modules cannot be grouped by {self.skip_every}."
-            )
         if any(kernel < 1 or kernel % 2 == 0 for kernel in self.kernels):
             raise ArgumentError(f"InceptionTime: kernels must be odd numbers, got {self.kernels}.")
 
@@ -73,11 +68,11 @@ class InceptionModule(nn.Module):
 
 
 class ResidualGroup(nn.Module):
-    """Modules in a row and a skip connection around them: `[B, inputs, L]` to `[B, outputs, L]`."""
+    """Three modules in a row and a skip connection: `[B, inputs, L]` to `[B, outputs, L]`."""
 
     def __init__(self, inputs: int, config: InceptionTimeConfig) -> None:
         super().__init__()
-        widths = [inputs] + [config.outputs] * (config.skip_every - 1)
+        widths = [inputs] + [config.outputs] * 2
         self.inceptions = nn.Sequential(*(InceptionModule(width, config) for width in widths))
         self.skip = nn.Conv1d(inputs, config.outputs, 1, bias=False)
         self.skip_norm = nn.BatchNorm1d(config.outputs)
@@ -92,7 +87,7 @@ class InceptionTime(ClassifierNetwork):
 
     def __init__(self, config: InceptionTimeConfig, **sizes: int) -> None:
         super().__init__(**sizes)
-        widths = [self.channels] + [config.outputs] * (config.modules // config.skip_every - 1)
+        widths = [self.channels] + [config.outputs] * (config.groups - 1)
         self.groups = nn.Sequential(*(ResidualGroup(width, config) for width in widths))
         self.output = nn.Linear(config.outputs, self.classes)
         self.state_layouts()

@@ -4,9 +4,8 @@ The 84 kernels of length 9 with three taps of weight 2 and six of -1 run over th
 dilations; each output is reduced to the share of time it exceeds a bias taken from the training
 data. A Linear on these 9,996 shares is all that is trained.
 
-Differs from the publication: dropout in front of the classifier, where it has none.
-
-Dropout sites: standardised features `[B, 9996]`. No gradient reaches the input.
+Differs from the publication: dropout in front of the classifier, on standardised features
+`[B, 9996]`. No gradient reaches the input.
 """
 
 from __future__ import annotations
@@ -85,6 +84,7 @@ class Transform(nn.Module):
             )
         self.length = max(input_len, KERNEL_LENGTH)
         self.plan = dilation_plan(self.length, per_kernel)
+        self.parts = [KERNEL_COUNT * share for share in self.plan.values()]  # of all features
         self.features = per_kernel * KERNEL_COUNT
         self.register_buffer("kernels", kernel_table(), persistent=False)
         mask = torch.full((len(self.plan), KERNEL_COUNT, channels), torch.nan)
@@ -95,7 +95,7 @@ class Transform(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         with full_precision(x):
             series = self.as_series(x)
-            biases = self.biases.split([KERNEL_COUNT * share for share in self.plan.values()])
+            biases = self.biases.split(self.parts)
             shares = [
                 self.positive_shares(series, index, dilation, bias.unflatten(0, (KERNEL_COUNT, -1)))
                 for index, (dilation, bias) in enumerate(zip(self.plan, biases, strict=True))
@@ -107,9 +107,9 @@ class Transform(nn.Module):
         """Draw channels, and take biases from random windows of `x` `[N, L, C]`."""
         self.channel_mask.copy_(draw_channel_mask(self.channel_mask.shape, generator))
         place = torch.arange(1, self.features + 1, dtype=torch.float64)
-        levels = (place * GOLDEN_RATIO).frac()
-        biases, start = [], 0
-        for index, (dilation, share) in enumerate(self.plan.items()):
+        levels = (place * GOLDEN_RATIO).frac().split(self.parts)
+        biases = []
+        for index, (dilation, rows) in enumerate(zip(self.plan, levels, strict=True)):
             chosen = torch.randint(len(x), (KERNEL_COUNT,), generator=generator)
             series = self.as_series(x[chosen.to(x.device)])  # [84, C, L]
             outputs = F.conv1d(
@@ -119,16 +119,13 @@ class Transform(nn.Module):
                 dilation=dilation,
                 groups=KERNEL_COUNT,
             )[0]  # [84, L]
-            stop = start + KERNEL_COUNT * share
-            rows = levels[start:stop].unflatten(0, (KERNEL_COUNT, -1))  # [84, f]
+            rows = rows.unflatten(0, (KERNEL_COUNT, -1))  # [84, f]
             biases.append(quantiles(outputs.cpu(), rows).flatten())
-            start = stop
         self.biases.copy_(torch.cat(biases))
 
     def split(self, x: Tensor) -> tuple[Tensor, ...]:
         """`x` in parts small enough to transform at once."""
-        values = KERNEL_COUNT * max(self.plan.values()) * self.length
-        return x.split(max(1, CHUNK_VALUES // values))
+        return x.split(max(1, CHUNK_VALUES // (max(self.parts) * self.length)))
 
     def as_series(self, x: Tensor) -> Tensor:
         """`[B, L, C]` to `[B, C, L]`, with zeros after windows shorter than a kernel."""

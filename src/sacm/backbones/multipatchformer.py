@@ -91,19 +91,13 @@ class Layer(nn.Module):
         self.attention = Attention(config.width, config.heads, config.dropout)
         self.attention_dropout = nn.Dropout(config.dropout)
         self.attention_norm = nn.LayerNorm(config.width)
-        self.mlp = nn.Sequential(
-            nn.Linear(config.width, config.hidden),
-            nn.GELU(),
-            nn.Linear(config.hidden, config.width),
-        )
+        width, hidden = config.width, config.hidden
+        self.mlp = nn.Sequential(nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width))
         self.mlp_dropout = nn.Dropout(config.dropout)
         self.mlp_norm = nn.LayerNorm(config.width)
 
-    def forward(
-        self, x: Tensor, memory: Tensor | None = None, *, mask: Tensor | None = None
-    ) -> Tensor:
-        attended = self.attention(x, memory, mask=mask)
-        x = self.attention_norm(x + self.attention_dropout(attended))
+    def forward(self, x: Tensor, **options: Tensor) -> Tensor:
+        x = self.attention_norm(x + self.attention_dropout(self.attention(x, **options)))
         return self.mlp_norm(x + self.mlp_dropout(self.mlp(x)))
 
 
@@ -155,5 +149,5 @@ class MultiPatchFormer(ForecastNetwork):
             tokens = layer(tokens, mask=self.mask)
         series = tokens.flatten(1).unflatten(0, (-1, self.channels))  # [B, C, N*d]
         encoding = self.summary(series)  # [B, C, d]
-        encoding = self.mixing(encoding, self.source(encoding))
+        encoding = self.mixing(encoding, memory=self.source(encoding))
         return self.revin.restore(self.head(encoding).transpose(1, 2), statistics)

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from sacm.backbones.base import ClassifierNetwork, ReconstructionDetector
 from sacm.backbones.blocks.embedding import Tokens
-from sacm.backbones.blocks.normalisation import InstanceStatistics, RevIN, widen
+from sacm.backbones.blocks.normalisation import RevIN, Statistics, widen
 from sacm.backbones.blocks.transformer import EncoderLayer
 from sacm.backbones.registry import register
 
@@ -71,16 +71,16 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
 
-    def forward(self, x: Tensor) -> tuple[Tensor, InstanceStatistics]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Statistics]:
         """`[B, L, C]` to features `[B, L, d]` and the statistics that were removed."""
-        normalised, statistics = self.revin.normalise(x)
-        log_scale = widen(self.scale(x, statistics.std))  # [B, 1]
+        normalised, (mean, std) = self.revin.normalise(x)
+        log_scale = widen(self.scale(x, std))  # [B, 1]
         scale = log_scale.clamp(max=LARGEST_LOG_SCALE).exp().to(x.dtype)[..., None, None]
-        shift = self.shift(x, statistics.mean)[:, None, None]  # [B, 1, 1, L]
+        shift = self.shift(x, mean)[:, None, None]  # [B, 1, 1, L]
         z = self.tokens(normalised)  # [B, L, d]
         for layer in self.layers:
             z = layer(z, scale=scale, shift=shift)
-        return self.norm(z), statistics
+        return self.norm(z), (mean, std)
 
 
 @register("NSFormer", paper=NSFormerConfig(), small=SMALL, cost="heavy", reference=REFERENCE)

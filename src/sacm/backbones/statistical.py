@@ -51,7 +51,6 @@ class StatisticalForecaster(ForecastNetwork):
         self.register_buffer("zero", torch.full((channels,), math.inf))
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        """Forecast `[B, H, C]`."""
         windows, heights, level, spread = self.normalize(x)
         ahead = self.extrapolate(windows, heights)
         # Limits the trend: forecasts leave the range of the window by that range at most.
@@ -97,10 +96,9 @@ class LinearForecaster(StatisticalForecaster):
         return windows @ self.weight.T
 
     def fit(self, x: Tensor, y: Tensor, counts: Tensor) -> None:
-        """Ridge regression of `y` `[N, H, C]` on training windows `[N, L, C]` in order of time.
+        """Ridge regression of `y` `[N, H, C]` on training windows `[N, L, C]`, by their `counts`.
 
-        The last third of them chooses the penalty; then all count, as much as `counts` in [0, 1]
-        say.
+        The last third of the windows, in order of time, chooses the penalty.
         """
         inputs, _, level, spread = self.normalize(x)
         inputs = inputs.double()
@@ -278,7 +276,10 @@ def line_and_season(length: int, season: int) -> Tensor:
 
 
 class MeanForecaster(ForecastNetwork):
-    """The weighted mean of networks; each sees the last rows that it was built for, or fewer."""
+    """The weighted mean of networks; each sees the last rows that it was built for.
+
+    `forward` takes `beside` the windows what networks with covariates take.
+    """
 
     def __init__(
         self, networks: Sequence[ForecastNetwork], weights: Sequence[float], *, input_len: int
@@ -289,7 +290,6 @@ class MeanForecaster(ForecastNetwork):
         self.weights = nn.Parameter(torch.tensor(weights), requires_grad=False)
 
     def forward(self, x: Tensor, *beside: Tensor | None) -> Tensor:
-        """Forecast `[B, H, C]`; `beside` is for networks that take covariates."""
         parts = []
         for network in self.networks:
             rows = int(network.input_len)  # type: ignore[arg-type]  # modules say anything

@@ -118,8 +118,9 @@ class TimeMixer(ForecastNetwork):
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
         self.check_window(x, stamps)
-        levels = pyramid(x, len(self.revins))  # [B, T_i, C] each
-        normalised = [self.revin(i).normalise(level) for i, level in enumerate(levels)]
+        revins = cast(list[RevIN], list(self.revins))
+        levels = pyramid(x, len(revins))  # [B, T_i, C] each
+        normalised = [revin.normalise(level) for revin, level in zip(revins, levels, strict=True)]
         series = [level.transpose(1, 2).flatten(0, 1) for level, _ in normalised]  # [B*C, T_i]
         scales = [self.dropout(self.tokens(each[..., None])) for each in series]  # [B*C, T_i, d]
         for block in self.blocks:
@@ -129,9 +130,4 @@ class TimeMixer(ForecastNetwork):
             for forecast, z in zip(self.forecasts, scales, strict=True)
         ]
         y = torch.stack(forecasts).sum(dim=0).reshape(-1, self.channels, self.horizon)
-        _, statistics = normalised[0]
-        return self.revin(0).restore(y.transpose(1, 2), statistics)
-
-    def revin(self, scale: int) -> RevIN:
-        """The normalisation of one scale, 0 the finest."""
-        return cast(RevIN, self.revins[scale])
+        return revins[0].restore(y.transpose(1, 2), normalised[0][1])

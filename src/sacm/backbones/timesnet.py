@@ -66,10 +66,9 @@ class Inception(nn.Module):
 
 
 def strongest_periods(z: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Periods of each window's strongest Fourier bins, and amplitudes: `[B, T, d]` to `[B, k]`."""
+    """Periods and amplitudes `[B, k]` of the strongest Fourier bins of `[B, T, d]` above 0."""
     length = z.shape[1]
     with full_precision(z):
-        # Bin 0, the mean, is no period.
         amplitude = torch.fft.rfft(widen(z), dim=1).abs().mean(dim=2)[:, 1:]  # [B, T // 2]
     strongest, bins = amplitude.topk(min(count, length // 2), dim=1)  # [B, k]
     return length // (bins + 1), strongest

@@ -182,9 +182,7 @@ class TranAD(DetectorNetwork):
         """Loss w (|O1 - v|^2 + |O2 - v|^2) + (1 - w) |O2' - v|^2 with w = max(0.9^epoch, 0.5)."""
         passes = self(x)
         weight = (self.decay**self.epoch).clamp(min=self.decay_floor)
-        first = (passes.first - passes.scaled).square().mean()
-        second = (passes.second - passes.scaled).square().mean()
-        refined = (passes.refined - passes.scaled).square().mean()
+        first, second, refined = ((y - passes.scaled).square().mean() for y in passes[1:])
         return weight * (first + second) + (1 - weight) * refined
 
     def validation_loss(self, x: Tensor) -> Tensor:

@@ -66,16 +66,8 @@ class Wavelet(nn.Module):
         self.register_buffer("analysis", analysis, persistent=False)
         self.register_buffer("synthesis", synthesis, persistent=False)
 
-    def lengths(self, steps: int) -> list[int]:
-        """How many coefficients `steps` values give: approximation, then details from coarsest."""
-        details: list[int] = []
-        for _ in range(self.level):
-            steps = (steps + self.taps - 1) // 2
-            details.insert(0, steps)
-        return [steps, *details]
-
     def split(self, x: Tensor) -> list[Tensor]:
-        """`[B, C, T]` to coefficient series `[B, C, n_i]` in the order of `lengths`."""
+        """`[B, C, T]` to coefficients `[B, C, n_i]`: approximation, then details from coarsest."""
         details: list[Tensor] = []
         for _ in range(self.level):
             steps = x.shape[-1]
@@ -158,10 +150,11 @@ class WPMixer(ForecastNetwork):
         super().__init__(**sizes)
         self.revin = RevIN(self.channels)
         self.wavelet = Wavelet(config.wavelet, config.level)
-        past, future = map(self.wavelet.lengths, (self.input_len, self.horizon))
+        zeros = (torch.zeros(1, 1, steps) for steps in (self.input_len, self.horizon))
+        lengths = zip(*map(self.wavelet.split, zeros), strict=True)
         self.branches = nn.ModuleList(
-            Branch(config, source, target, channels=self.channels)
-            for source, target in zip(past, future, strict=True)
+            Branch(config, past.shape[-1], future.shape[-1], channels=self.channels)
+            for past, future in lengths
         )
         self.state_layouts()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -23,11 +21,7 @@ def widen(x: Tensor) -> Tensor:
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
-class InstanceStatistics(NamedTuple):
-    """Mean and standard deviation over time of each window and channel, each `[..., 1, C]`."""
-
-    mean: Tensor
-    std: Tensor
+Statistics = tuple[Tensor, Tensor]  # mean and deviation over time, each `[..., 1, C]`
 
 
 class RevIN(nn.Module):
@@ -41,22 +35,23 @@ class RevIN(nn.Module):
         self.weight = None if channels is None else nn.Parameter(torch.ones(channels))
         self.bias = None if channels is None else nn.Parameter(torch.zeros(channels))
 
-    def normalise(self, x: Tensor) -> tuple[Tensor, InstanceStatistics]:
+    def normalise(self, x: Tensor) -> tuple[Tensor, Statistics]:
         """`[..., L, C]` to its normalised form and its statistics, which get no gradient."""
         with full_precision(x):
             variance, mean = torch.var_mean(widen(x).detach(), dim=-2, correction=0, keepdim=True)
             std = (variance + 1e-5).sqrt()
-        statistics = InstanceStatistics(mean.to(x.dtype), std.to(x.dtype))
-        x = (x - statistics.mean) / statistics.std
+        mean, std = mean.to(x.dtype), std.to(x.dtype)
+        x = (x - mean) / std
         if self.weight is not None and self.bias is not None:
             x = x * self.weight + self.bias
-        return x, statistics
+        return x, (mean, std)
 
-    def restore(self, y: Tensor, statistics: InstanceStatistics) -> Tensor:
+    def restore(self, y: Tensor, statistics: Statistics) -> Tensor:
         """`[..., H, C]` back in the units of the window."""
         if self.weight is not None and self.bias is not None:
             y = (y - self.bias) / (self.weight + 1e-10)
-        return y * statistics.std + statistics.mean
+        mean, std = statistics
+        return y * std + mean
 
 
 class MovingAverage(nn.Module):
