@@ -55,16 +55,6 @@ def test_what_has_been_repaired_is_not_repaired_again(prepared: Prepared, tmp_pa
     assert parse("labels").load(tmp_path).prepare(noisy, window=40).data is noisy  # type: ignore[arg-type]
 
 
-def test_wrong_labels_may_be_left_out(prepared: Prepared) -> None:
-    noisy = noisy_data()
-    changed = parse("labels(use=drop)").prepare(noisy, window=40).data
-    kept = prepared.data.y_train == noisy.y_train
-    np.testing.assert_array_equal(changed.X_train, noisy.X_train[kept])
-    np.testing.assert_array_equal(changed.y_train, noisy.y_train[kept])
-    assert len(changed.lengths_train) == len(changed.y_train) < 120
-    assert changed.classes == ("fast", "slow")
-
-
 def test_labels_that_cannot_be_judged_stay() -> None:
     random, noisy = np.random.default_rng(0), noisy_data()
     noise = random.normal(size=noisy.X_train.shape).astype(np.float32)
@@ -83,14 +73,12 @@ def test_very_few_suspicious_labels_stay() -> None:
     assert "1 of 120 look wrong, fewer than 2%" in prepared.notes[0]
 
 
-def test_it_is_for_classification_and_knows_two_uses() -> None:
+def test_it_is_for_classification() -> None:
     with pytest.raises(ArgumentError, match="labels is for classification"):
         parse("labels").check_task("forecasting")
-    with pytest.raises(ArgumentError, match="relabel, drop"):
-        parse("labels(use=guess)")
 
 
-@pytest.mark.parametrize("strategy", ["labels", "labels(use=drop)+sacm"])
+@pytest.mark.parametrize("strategy", ["labels", "labels+sacm"])
 def test_a_classifier_learns_the_repaired_labels(strategy: str) -> None:
     noisy = noisy_data()
     X, y = waves(40, seed=5)

@@ -17,7 +17,7 @@ from sacm.strategies import canonical, describe, names, parse
         ("sacm(p_max=0.5)", "sacm"),
         ("sacm(detrend=none, log_norm=false)", "sacm(detrend=none,log_norm=false)"),
         ("guard + sacm", "guard+sacm"),
-        ("labels(use=relabel)", "labels"),
+        ("labels", "labels"),
         ("SACM(gamma=5)", "sacm(gamma=5.0)"),
         ("guard+raw", "guard"),
         ("raw+guard+sacm", "guard+sacm"),
@@ -41,6 +41,7 @@ def test_one_spelling_for_one_meaning(text: str, spelling: str) -> None:
         ("sacmm", "Did you mean 'sacm'"),
         ("fixed", "needs p"),
         ("fixed(x)", "p must be a number"),
+        ("fixed(0.1,0.2)", "no option '0.2'"),
         ("fixed(1.5)", r"\[0, 1\)"),
         ("sacm(foo=1)", "no option 'foo'"),
         ("sacm(log_norm=maybe)", "log_norm must be true or false"),
@@ -55,7 +56,7 @@ def test_one_spelling_for_one_meaning(text: str, spelling: str) -> None:
         ("race(raw,sacmm)", "Did you mean 'sacm'"),
         ("race(raw,race)", "cannot be a member"),
         ("race(raw,sacm,epochs=0)", "1 or more"),
-        ("race(raw,sacm)+guard", "join its members instead"),
+        ("race(raw,sacm)+guard", "join the members of race instead"),
     ],
 )
 def test_a_wrong_strategy_is_one_sentence(text: str, message: str) -> None:

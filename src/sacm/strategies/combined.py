@@ -21,12 +21,9 @@ _MOST_PREPARED = 6
 
 
 def prepare_once(strategy: Strategy, data: Any, *, window: int) -> Prepared:
-    """What `strategy.prepare` returns, with its seconds; equal options and data prepare once.
-
-    Each part of a combined strategy is remembered by itself.
-    """
+    """What `strategy.prepare` returns, with its seconds; equal options and data prepare once."""
     options = list(vars(strategy).values())
-    # A fitted or combined strategy holds more than options, and has no name to be remembered by.
+    # A fitted strategy holds more than options; a combined one remembers each of its parts.
     plain = all(isinstance(option, str | int | float) for option in options)
     if type(strategy).prepare is Strategy.prepare or not plain:
         return strategy.prepare(data, window=window)

@@ -25,16 +25,12 @@ def register(name: str) -> Callable[[StrategyType], StrategyType]:
 
     Args:
         name: Letters, digits and underscores. What comes in brackets behind it, as in
-            `fixed(p=0.2)`, are the fields of the class, which is a frozen dataclass of numbers,
-            texts and booleans; `sacm strategies` shows the first paragraph of its docstring.
-
-    Raises:
-        ArgumentError: If the name is taken or has other characters in it.
+            `fixed(p=0.2)`, are the fields of the class, a frozen dataclass of numbers, texts and
+            booleans; `sacm strategies` shows the first paragraph of its docstring.
 
     Example:
         >>> from dataclasses import dataclass
         >>> from sacm.registry import temporary_entries
-        >>> from sacm.strategies import Strategy, canonical, register
         >>> with temporary_entries():
         ...     @register("clip")
         ...     @dataclass(frozen=True)
@@ -46,9 +42,7 @@ def register(name: str) -> Callable[[StrategyType], StrategyType]:
         'clip(limit=2.0)+sacm'
     """
     if re.fullmatch(_NAME, name) is None:
-        raise ArgumentError(
-            f"a strategy's name consists of letters, digits and underscores, got {name!r}."
-        )
+        raise ArgumentError(f"a strategy is named by letters, digits and _, not {name!r}.")
 
     def add(kind: StrategyType) -> StrategyType:
         kind.name = name
@@ -65,10 +59,8 @@ def names() -> list[str]:
 def parse(text: str) -> Strategy:
     """Make a strategy from its name with options, or several joined by `+`.
 
-    `raw` does nothing, so beside others it is left out.
-
-    Raises:
-        ArgumentError: A name or an option is not known, or two strategies exclude each other.
+    Beside others `raw` is left out, for it does nothing. An unknown name or option is an
+    `ArgumentError`, and so are two strategies that exclude each other.
 
     Example:
         >>> parse("guard+sacm(p_max=0.4)").parts[1].p_max
@@ -80,10 +72,7 @@ def parse(text: str) -> Strategy:
         if [other.name for other in parts].count(part.name) > 1:
             raise ArgumentError(f"strategy {text!r} names {part.name} twice.")
         if not part.combines and len(parts) > 1:
-            raise ArgumentError(
-                f"strategy {text!r}: {part.name} cannot be joined with others; join its members "
-                "instead."
-            )
+            raise ArgumentError(f"strategy {text!r}: join the members of {part.name} instead.")
         for role in part.roles:
             if role in owners:
                 raise ArgumentError(f"{owners[role]} and {part.name} both {role}: use one of them.")
@@ -152,7 +141,7 @@ def _parse_part(text: str) -> Strategy:
         if not key and fields and hints[fields[0]] == tuple[str, ...]:
             options[fields[0]] = (*options.get(fields[0], ()), value)
             continue
-        key = key or fields[len(options)] if fields else ""
+        key = key or next(iter(fields[len(options) :]), "")
         if key not in fields:
             known = ", ".join(fields) or "none"
             raise ArgumentError(f"strategy {text!r}: no option {key or item!r}; options: {known}.")
@@ -207,12 +196,9 @@ class StrategyDescription(NamedTuple):
 def describe(name: str) -> StrategyDescription:
     """What a strategy does, and its options with kinds, defaults and one line each.
 
-    Raises:
-        ArgumentError: If there is no such strategy.
-
     Example:
-        >>> [(option.name, option.default) for option in describe("labels").options]
-        [('use', 'relabel')]
+        >>> [(option.name, option.default) for option in describe("race").options]
+        [('members', ('raw', 'sacm')), ('epochs', 4)]
     """
     kind: Any = STRATEGIES.get(name)
     hints = get_type_hints(kind)

@@ -40,10 +40,9 @@ def get_task(name: str) -> Task[Any]:
 
 
 def make_settings(**values: Any) -> RunSettings:
-    """Make settings from plain values, fields of `RunSettings`, and check them against their task.
+    """Make settings from fields of `RunSettings`, with usual spellings, and check them.
 
-    The backbone and the strategy get their usual spelling. An `ArgumentError` says which value
-    cannot be used, and what to do.
+    An `ArgumentError` says which value cannot be used, and what to do.
 
     Example:
         >>> make_settings(task="anomaly", data="MSL").backbone
@@ -65,14 +64,9 @@ def make_settings(**values: Any) -> RunSettings:
 def let_compete(values: Mapping[str, Any]) -> dict[str, Any]:
     """Let candidates compete where a user's own series is forecast and no network is described.
 
-    Of the fields of `RunSettings` in `values`, those at their defaults count as not asked for.
-
-    Returns:
-        The same, with the backbone `auto`, a time limit and a race of strategies where candidates
-        are to compete.
-
-    Raises:
-        ArgumentError: A time limit and settings of one network are asked for, but no network.
+    They do with the backbone `auto`, a time limit and a race of strategies. Fields of `RunSettings`
+    at their defaults count as not asked for. Settings of a network beside a time limit, without a
+    network, are an `ArgumentError`.
 
     Example:
         >>> let_compete({"task": "forecasting", "data": "my.csv"})["backbone"]
@@ -89,7 +83,7 @@ def let_compete(values: Mapping[str, Any]) -> dict[str, Any]:
         described.append("strategy")
     if not described:
         chosen = {"backbone": AUTO, "time_limit": TIME_LIMIT, "strategy": CANDIDATE_STRATEGY}
-        return {**chosen, **{k: v for k, v in values.items() if k in asked or k not in chosen}}
+        return {**values, **{k: asked.get(k, default) for k, default in chosen.items()}}
     if "backbone" in asked or "time_limit" in asked:
         options = ", ".join(map(option_name, described))
         raise ArgumentError(

@@ -3,9 +3,8 @@
 Quantiles of the residuals of each horizon step and channel, by split conformal prediction: a new
 target lies below `forecast + offset` with the wanted probability if it resembles those of the
 calibration windows. Windows that move further, and windows of which more was repaired, have wider
-intervals: residuals are divided by a factor of their window before they are ranked (locally
-weighted conformal prediction: Lei et al., "Distribution-free predictive inference for regression",
-JASA 2018). The factor is known before the future is, so the coverage stays as it was.
+intervals: residuals are divided by a factor of their window before they are ranked (Lei et al.,
+"Distribution-free predictive inference for regression", JASA 2018).
 """
 
 from __future__ import annotations
@@ -57,8 +56,7 @@ class ErrorQuantiles:
     ) -> Self:
         """Rank residuals `[N, H, C]`: target minus forecast, scaled, NaN where not measured.
 
-        `moves` `[N, C]` says how far each window moves, `shares` `[N, C]` which share of its values
-        was repaired, `source` what the windows were.
+        `moves` `[N, C]` and `shares` `[N, C]` of the windows are those of `Residuals`.
         """
         _, horizon, channels = residuals.shape
         usual = np.zeros(channels)
@@ -83,10 +81,7 @@ class ErrorQuantiles:
         """What to add to scaled forecasts of S windows to get a quantile, `[S, H, C]`.
 
         Between two stored levels the outer one is taken. `moves` and `shares` `[S, C]` are those of
-        the windows; without them S is 1.
-
-        Raises:
-            ArgumentError: The level is none, or needs more calibration windows than there are.
+        the windows; without them S is 1. A level that needs more windows is an `ArgumentError`.
         """
         if not 0 < level < 1:
             raise ArgumentError(f"a quantile must lie between 0 and 1, got {level:g}.")
@@ -128,10 +123,9 @@ def _rank(ordered: Array, level: float) -> Array:
 
 
 def window_moves(x: Tensor, horizon: int, repaired: Tensor | None = None) -> Array:
-    """Mean absolute change `[B, C]` within windows `[B, L, C]` over the steps that are forecast.
+    """Mean absolute change `[B, C]` in windows `[B, L, C]` over a horizon, at most half of them.
 
-    Of short windows at most half of their length counts. Values that were `repaired` `[B, L, C]` do
-    not count; NaN where nothing does.
+    Values that were `repaired` `[B, L, C]` do not count; NaN where nothing does.
     """
     lag = max(1, min(horizon, x.shape[1] // 2))
     moves = (x[:, lag:] - x[:, :-lag]).abs()
@@ -191,10 +185,9 @@ def _measured(values: Tensor, batch: ForecastBatch) -> Tensor:
 
 
 def calibrate_forecasts(trained: Trained, windows: ForecastWindows, *, source: str) -> Calibration:
-    """Measure how far off forecasts are on windows in order of time that chose nothing.
+    """What `ErrorQuantiles.from_record` reads, and the forecasts of `show_forecasts`.
 
-    The record holds what `ErrorQuantiles.from_record` reads, and what `show_forecasts` gives.
-    `source` says what the windows are.
+    The windows, which `source` names, lie in order of time and chose nothing.
     """
     residuals, moves, shares, _ = forecast_residuals(trained, windows)
     source = f"{len(residuals):,} {source} windows"

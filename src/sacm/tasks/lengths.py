@@ -24,8 +24,7 @@ def find_lengths(
     """Input length and horizon of a user's own series, by its season and the rows that there are.
 
     At least two seasons and 96 rows in, less where the training rows are few; a season ahead where
-    no horizon is asked for. Where candidates compete, smoothing sees up to 336 of the rows before
-    the test; `member_lengths` says what others see.
+    no horizon is asked for. Of candidates, smoothing sees up to 336 rows; see `member_lengths`.
     """
     season = find_season(data)
     rows = usual_length(data.last_rows(len(data.values)).values())

@@ -50,10 +50,9 @@ class Run:
     @classmethod
     def load(cls, folder: str | Path) -> Run:
         """An existing run; an `SACMError` if the folder is not that of one."""
-        path = Path(folder)
-        if not (path / "config.json").exists():
-            raise SACMError(f"{path} is not a run folder: it holds no config.json.")
-        return cls(path)
+        if not (Path(folder) / "config.json").exists():
+            raise SACMError(f"{folder} is not a run folder: it holds no config.json.")
+        return cls(Path(folder))
 
     @property
     def tested(self) -> bool:
@@ -141,10 +140,9 @@ class Run:
             why = "another version of sacm trained this run: remove it and train it again"
             raise SACMError(f"{self.folder} cannot be read: {why}.") from error
         except RuntimeError as error:
-            first = str(error).splitlines()[-1].strip()
-            raise SACMError(
-                f"{self.folder / 'best.safetensors'} does not fit the backbone: {first}"
-            ) from None
+            last = str(error).splitlines()[-1].strip()
+            file = self.folder / BEST_FILE
+            raise SACMError(f"{file} does not fit the backbone: {last}") from None
         return model.eval()
 
     def load_trained(self) -> Trained:
@@ -153,11 +151,8 @@ class Run:
 
     def check_unchanged(self) -> None:
         """Refuse a run whose files are not those that its training wrote."""
-        path = self.folder / _FINGERPRINT
-        if not path.exists():
-            return
-        now = _digests(self.folder)
-        for name, digest in read_json(path).items():
+        path, now = self.folder / _FINGERPRINT, _digests(self.folder)
+        for name, digest in read_json(path).items() if path.exists() else ():
             if now.get(name) != digest:
                 state = "was changed since" if name in now else "is gone that was written by"
                 raise SACMError(
@@ -171,10 +166,8 @@ class Run:
         try:
             return make(record)
         except (TypeError, ValueError, KeyError, AttributeError):
-            raise SACMError(
-                f"{self.folder / name} is damaged or was written by another version: train it "
-                "again."
-            ) from None
+            why = "is damaged or was written by another version: train it again"
+            raise SACMError(f"{self.folder / name} {why}.") from None
 
 
 def write_fingerprint(folder: Path) -> None:
