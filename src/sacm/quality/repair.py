@@ -219,22 +219,17 @@ def _fit_weights(scaled: Array, bad: Array) -> tuple[Array, Array]:
     whole[:REACH] = False
     chosen = slice(0, rows, max(1, rows // Models.fit_rows))
     weights = whole[chosen].astype(float)
-    earlier = np.vstack([scaled[:1], scaled[:-1]])
+    # Steps have nearly white residuals, so that least squares is efficient.
+    steps = scaled - Models.carry * np.vstack([scaled[:1], scaled[:-1]])
     with np.errstate(all="ignore"):
-        both = [np.corrcoef(rows, rowvar=False) for rows in (scaled - earlier, scaled)]
+        both = [np.corrcoef(rows, rowvar=False) for rows in (steps, scaled)]
     strength = np.nan_to_num(np.abs(both).max(0).reshape(channels, channels))
     strength *= 1 - np.eye(channels)
     for channel in range(channels):
-        before = earlier[chosen, channel : channel + 1]
-        carry = _ridge(before, scaled[chosen, channel], weights[:, channel])
-        carry = np.clip(carry[0], 0.0, Models.largest_carry)
         picked = np.argsort(-strength[channel])[: Models.most_related]
         picked = picked[strength[channel, picked] > Models.least_correlation]
-        columns = scaled[:, np.append(picked, channel)]
-        # Differences with the carry have white residuals, so that least squares is efficient.
-        white = (columns - carry * np.vstack([columns[:1], columns[:-1]]))[chosen]
-        solved = _ridge(white[:, :-1], white[:, -1], weights[:, channel], Models.penalty)
-        related[channel, picked] = solved
+        x, y = steps[chosen][:, picked], steps[chosen, channel]
+        related[channel, picked] = _ridge(x, y, weights[:, channel], Models.penalty)
     rest = scaled - scaled @ related.T
     total = np.concatenate([np.zeros((1, channels)), np.cumsum(rest, 0)])
     at = np.arange(rows)[chosen]

@@ -408,7 +408,7 @@ def fit_window_guard(
         "needs": needed_channels(rules),
         "basis": np.zeros((length * channels, 0)),
         "spread": np.ones(channels),
-        "carry": np.full(channels, Models.largest_carry),
+        "carry": np.full(channels, Models.carry),
         "lever": np.ones((length, channels)),
         "size": np.ones((length, channels)),
         "cuts": np.full((2, 2, channels), inf),
@@ -473,5 +473,5 @@ def _gaussian(windows: Tensor) -> dict[str, Tensor]:
     basis = torch.linalg.solve_triangular(factor, scaled.T, upper=False).T
     basis = basis.to(flat.dtype).contiguous()
     lever = 1 - basis.view(length, channels, -1).square().sum(-1)
-    carry = (products / power).clamp(SMALL, Models.largest_carry)
+    carry = (products / power).clamp(SMALL, Models.carry)
     return {"spread": power, "carry": carry, "basis": basis, "lever": lever.clamp_min(SMALL)}
