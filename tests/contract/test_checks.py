@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from sacm.strategies import names, scorers
 from sacm.testing import check_scorer, check_strategy
-from sacm.testing.backbones import CHECKS, BackboneCheck
+from sacm.testing.backbones import CHECKS
 
 from .cases import Case, cases, in_daily_work
 
@@ -26,7 +28,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("case", "check"), BACKBONES)
-def test_backbones(case: Case, check: BackboneCheck) -> None:
+def test_backbones(case: Case, check: Callable[[Case], None]) -> None:
     check(case)
 
 

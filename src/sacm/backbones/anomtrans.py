@@ -4,9 +4,8 @@ Each layer holds learned attention (the series view) and a Gaussian of learned w
 step (the prior view). Abnormal steps can hardly build wide relations, so the views are close there;
 a minimax training widens the gap elsewhere.
 
-Differs from the publication's code: both phases of the minimax are one loss with one backward
-pass, of the same gradients; distances use the attention before dropout, since a dropped map is no
-distribution.
+Differs from the publication's code: both phases of the minimax are one loss of equal gradients;
+distances use the attention before dropout, since a dropped map is no distribution.
 
 Dropout sites: tokens `[B, L, d]`; per layer the attention weights `[B, h, L, L]` and the MLP
 hidden layer `[B, L, ff]`.

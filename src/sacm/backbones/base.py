@@ -14,10 +14,7 @@ from sacm.types import ScoreKind, TaskName
 
 
 class Backbone(nn.Module):
-    """A network over windows `[B, L, C]`.
-
-    `sacm_layouts` states, for every dropout site, which rows belong to which window.
-    """
+    """A network over windows `[B, L, C]`; `sacm_layouts` says whose rows each dropout sees."""
 
     def __init__(self, *, input_len: int, channels: int) -> None:
         super().__init__()
@@ -111,10 +108,6 @@ class ClassifierNetwork(Backbone):
         self.check_size(least=2, classes=classes)
         self.classes = classes
 
-    @abstractmethod
-    def forward(self, x: Tensor) -> Tensor:
-        """Logits `[B, K]`."""
-
 
 class DetectorNetwork(Backbone):
     """An anomaly detector: its own loss, its own score, each calling `forward` exactly once."""
@@ -141,10 +134,7 @@ class DetectorNetwork(Backbone):
 
 
 class ReconstructionDetector(DetectorNetwork):
-    """A detector whose `forward` rebuilds its window, by default by `self.network`.
-
-    The mean absolute error is loss and score.
-    """
+    """A detector that rebuilds its window, by default by `self.network`; its error is the score."""
 
     network: nn.Module
 

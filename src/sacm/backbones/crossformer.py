@@ -40,6 +40,7 @@ class CrossformerConfig:
     dropout: float = 0.05
 
 
+PAPER = CrossformerConfig()
 SMALL = CrossformerConfig(width=32, heads=4, hidden=64)
 
 
@@ -117,9 +118,7 @@ class DecoderLayer(nn.Module):
         return grid, self.head(grid)
 
 
-@register(
-    "Crossformer", paper=CrossformerConfig(), small=SMALL, cost="very heavy", reference=REFERENCE
-)
+@register("Crossformer", paper=PAPER, small=SMALL, cost="very heavy", reference=REFERENCE)
 class Crossformer(ForecastNetwork):
     """Forecast `[B, H, C]` as the sum of the forecasts from all scales."""
 

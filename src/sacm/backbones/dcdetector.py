@@ -112,7 +112,5 @@ class DCdetector(DetectorNetwork):
     def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:
         self.check_score(score)
         if score == "reconstruction":
-            raise ArgumentError(
-                "DCdetector reconstructs nothing: use the native score instead of reconstruction."
-            )
+            raise ArgumentError("DCdetector reconstructs nothing: use the native score.")
         return torch.stack([symmetric_distance(*pair) for pair in self(x)]).mean(dim=0)

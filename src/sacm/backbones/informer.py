@@ -145,7 +145,7 @@ class Informer(ForecastNetwork):
         self.calendar_sizes = calendar_sizes
         self.label_len = self.input_len // 2
         decoder_len = self.label_len + self.horizon
-        tokens = partial(Tokens, self.channels, config, calendar_sizes=calendar_sizes)
+        tokens = partial(Tokens, self.channels, config, calendar=calendar_sizes)
         self.encoder_tokens = tokens(length=self.input_len)
         self.encoder = Encoder(config, length=self.input_len)
         self.decoder_tokens = tokens(length=decoder_len)

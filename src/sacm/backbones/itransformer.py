@@ -52,13 +52,13 @@ class Encoder(nn.Module):
 
 
 class Network(nn.Module):
-    """`[B, L, C]` to `[B, output_len, C]` in the window's own units."""
+    """`past` steps to `future` ones in the window's own units: `[B, L, C]` to `[B, T, C]`."""
 
-    def __init__(self, config: ITransformerConfig, input_len: int, output_len: int) -> None:
+    def __init__(self, config: ITransformerConfig, past: int, future: int) -> None:
         super().__init__()
         self.revin = RevIN()
-        self.encoder = Encoder(config, input_len=input_len)
-        self.head = nn.Linear(config.width, output_len)
+        self.encoder = Encoder(config, input_len=past)
+        self.head = nn.Linear(config.width, future)
 
     def forward(self, x: Tensor) -> Tensor:
         normal, statistics = self.revin.normalise(x)

@@ -47,7 +47,8 @@ class MultiPatchFormerConfig:
             )
 
 
-PAPER, SMALL = MultiPatchFormerConfig(), MultiPatchFormerConfig(width=64, heads=4, hidden=128)
+PAPER = MultiPatchFormerConfig()
+SMALL = MultiPatchFormerConfig(width=64, heads=4, hidden=128)
 
 
 class PatchScale(nn.Module):

@@ -4,8 +4,8 @@ Differs from the publication: LayerNorm and fixed positions (the publication off
 defaults to BatchNorm and a learned table), and nothing is dropped on the residual branches.
 
 Dropout sites: tokens `[B*C, N, d]`; per layer the attention weights `[B*C, h, N, N]` and the MLP
-hidden layer `[B*C, N, ff]`; the head at rate 0, which acts on the forecast itself `[B, C, H]`
-(classification: on the features `[B, C*N*d]`).
+hidden layer `[B*C, N, ff]`; at rate 0 the forecast itself `[B, C, H]` or the features of a
+classifier `[B, C*N*d]`.
 """
 
 from __future__ import annotations
@@ -66,15 +66,13 @@ class Encoder(nn.Module):
 
 
 class Network(nn.Module):
-    """`[B, L, C]` to `[B, output_len, C]` in the window's own units."""
+    """`past` steps to `future` ones in the window's own units: `[B, L, C]` to `[B, T, C]`."""
 
-    def __init__(
-        self, config: PatchTSTConfig, input_len: int, output_len: int, *, channels: int
-    ) -> None:
+    def __init__(self, config: PatchTSTConfig, past: int, future: int, *, channels: int) -> None:
         super().__init__()
         self.revin = RevIN(channels)
-        self.encoder = Encoder(config, input_len=input_len)
-        self.head = nn.Linear(self.encoder.features, output_len)
+        self.encoder = Encoder(config, input_len=past)
+        self.head = nn.Linear(self.encoder.features, future)
         self.head_dropout = nn.Dropout(config.head_dropout)
 
     def forward(self, x: Tensor) -> Tensor:

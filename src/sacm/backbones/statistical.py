@@ -136,9 +136,8 @@ class SmoothingForecaster(StatisticalForecaster):
 
     Constants are fitted in every window: from `forms` `[5, C, K]`, one for each kind of trend and
     season, neighbours are tried in a few rounds. The forecast is the mean of those tried last, by
-    their Akaike weights in the window. The five numbers of a form are smoothing of the level, of
-    the trend, damping (0: no trend), smoothing of the season, and the kind of season. `fit` finds
-    the forms to begin with, for every channel its own.
+    their Akaike weights. The five numbers of a form are smoothing of the level, of the trend,
+    damping (0: no trend), smoothing of the season, and its kind. `fit` finds the first forms.
     """
 
     forms: Tensor
@@ -276,10 +275,7 @@ def line_and_season(length: int, season: int) -> Tensor:
 
 
 class MeanForecaster(ForecastNetwork):
-    """The weighted mean of networks; each sees the last rows that it was built for.
-
-    `forward` takes `beside` the windows what networks with covariates take.
-    """
+    """The weighted mean of networks; each sees the last rows that it was built for, or fewer."""
 
     def __init__(
         self, networks: Sequence[ForecastNetwork], weights: Sequence[float], *, input_len: int
@@ -291,7 +287,7 @@ class MeanForecaster(ForecastNetwork):
 
     def forward(self, x: Tensor, *beside: Tensor | None) -> Tensor:
         parts = []
-        for network in self.networks:
+        for network in self.networks:  # `beside` is for those that take covariates
             rows = int(network.input_len)  # type: ignore[arg-type]  # modules say anything
             more: list[Tensor | None] = []
             if not isinstance(network, StatisticalForecaster):

@@ -7,8 +7,7 @@ convolution mixes what is left.
 Differs from the publication's code: the balance loss counts experts, not ranks, and averages over
 nodes, so that it does not grow with the graph.
 
-Dropout sites, per block: the graph weights `[B, h, C*N, C*N]` and the MLP hidden layer
-`[B, C*N, ff]`.
+Dropout sites, per block: graph weights `[B, h, C*N, C*N]`, MLP hidden layer `[B, C*N, ff]`.
 """
 
 from __future__ import annotations
@@ -68,10 +67,7 @@ def choose_experts(probabilities: Tensor, top_p: float) -> Tensor:
 
 
 class Router(nn.Module):
-    """Chooses for each row of graphs `[B, h, n, n]` the experts that hold the top probability.
-
-    Gives these, `[B, h, n, 3]`, and the balance of the choice.
-    """
+    """For each row of a graph `[B, h, n, n]` the experts `[B, h, n, 3]`, and their balance."""
 
     def __init__(self, nodes: int, config: TimeFilterConfig) -> None:
         super().__init__()

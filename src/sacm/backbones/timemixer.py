@@ -3,9 +3,8 @@
 Differs from the publication's code: no calendar, which it repeats channel by channel over rows
 that run window by window, and no unused LayerNorm.
 
-Dropout sites: the embedding `[B*C, T_i, d]`, called for each scale; at rate 0 the season hidden
-layers `[B*C, d, T_{i+1}]`, the trend hidden layers `[B*C, d, T_i]`, and the feature hidden layer
-`[B*C, T_i, ff]`, called for each scale.
+Dropout sites: embedding `[B*C, T_i, d]`; at rate 0 hidden layers of seasons `[B*C, d, T_{i+1}]`,
+trends `[B*C, d, T_i]` and features `[B*C, T_i, ff]`. Embedding and features run once a scale.
 """
 
 from __future__ import annotations

@@ -140,9 +140,7 @@ class TimesNetForecaster(ForecastNetwork):
         self.calendar_sizes = calendar_sizes
         steps = self.input_len + self.horizon
         self.revin = RevIN()
-        self.tokens = Tokens(
-            self.channels, config, length=self.input_len, calendar_sizes=calendar_sizes
-        )
+        self.tokens = Tokens(self.channels, config, length=self.input_len, calendar=calendar_sizes)
         self.stretch = nn.Linear(self.input_len, steps)
         self.blocks = PeriodBlocks(config, length=steps)
         self.output = nn.Linear(config.width, self.channels)

@@ -4,9 +4,8 @@ Differs from the publication's code: the first H values of the inverse transform
 last, so that odd horizons are not shifted by one step. `level=0` leaves the wavelet out, as the
 network of SACM's authors does: one branch mixes patches of the window itself.
 
-Dropout sites, per branch: the embedding `[B, C, N, d]`; per mixer the token hidden layer
-`[B, C, d, 5N]`, the feature hidden layer `[B, C, N, 5d]`, and one outer module called after the
-token MLP and before the residual sum, `[B, C, N, d]`.
+Dropout sites, per branch: the embedding `[B, C, N, d]`; per mixer the hidden layers of tokens
+`[B, C, d, 5N]` and features `[B, C, N, 5d]`, and one module called after each, `[B, C, N, d]`.
 """
 
 from __future__ import annotations
@@ -112,14 +111,12 @@ class Mixer(nn.Module):
 class Branch(nn.Module):
     """Coefficients of the window `[B, C, n]` to those of the horizon `[B, C, m]`."""
 
-    def __init__(
-        self, config: WPMixerConfig, input_len: int, output_len: int, *, channels: int
-    ) -> None:
+    def __init__(self, config: WPMixerConfig, past: int, future: int, *, channels: int) -> None:
         super().__init__()
-        patches = count_patches(input_len, patch=config.patch, stride=config.stride)
+        patches = count_patches(past, patch=config.patch, stride=config.stride)
         if patches < 1:
             raise ArgumentError(
-                f"WPMixer: a coefficient series of {input_len} values is too short for patches of "
+                f"WPMixer: a coefficient series of {past} values is too short for patches of "
                 f"{config.patch} every {config.stride}: use a longer input_len or a smaller patch."
             )
         self.patch, self.stride = config.patch, config.stride
@@ -130,7 +127,7 @@ class Branch(nn.Module):
         self.first_mixer = Mixer(config, channels=channels, patches=patches)
         self.second_mixer = Mixer(config, channels=channels, patches=patches)
         self.output_norm = nn.BatchNorm2d(channels)
-        self.output = nn.Linear(patches * config.width, output_len)
+        self.output = nn.Linear(patches * config.width, future)
 
     def forward(self, x: Tensor) -> Tensor:
         x, statistics = self.revin.normalise(x.transpose(1, 2))  # [B, n, C]

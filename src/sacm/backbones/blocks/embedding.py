@@ -24,10 +24,7 @@ class TokenConv(nn.Conv1d):
 
 
 class Positions(nn.Module):
-    """Adds fixed positions to tokens `[..., T, d]`.
-
-    Columns i and i + 1 hold sine and cosine of t * 10000^(-exponent * i / d).
-    """
+    """Adds sin, cos of t * 10000^(-exponent * i / d) to columns i, i + 1 of `[..., T, d]`."""
 
     table: Tensor
 
@@ -46,10 +43,7 @@ class Positions(nn.Module):
 
 
 class Calendar(nn.Module):
-    """One learned table per column of stamps in [0, 1), their rows summed: `[B, T, 4]` to tokens.
-
-    Values outside of [0, 1) count as the first or the last row.
-    """
+    """A learned table for each column of stamps `[B, T, 4]` in [0, 1); the sum of their rows."""
 
     def __init__(self, sizes: tuple[int, ...], width: int) -> None:
         super().__init__()
@@ -71,12 +65,12 @@ class Tokens(nn.Module):
     """Values plus positions plus calendar, if any, then dropout: `[B, T, C]` to `[B, T, d]`."""
 
     def __init__(
-        self, channels: int, config: Any, *, length: int, calendar_sizes: CalendarSizes = None
+        self, channels: int, config: Any, *, length: int, calendar: CalendarSizes = None
     ) -> None:
         super().__init__()
         self.values = TokenConv(channels, config.width)
         self.positions = Positions(length, config.width)
-        self.calendar = None if calendar_sizes is None else Calendar(calendar_sizes, config.width)
+        self.calendar = None if calendar is None else Calendar(calendar, config.width)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
