@@ -30,29 +30,17 @@ _NEIGHBOURS = 3
 
 @dataclass(frozen=True, eq=False)
 class LabelQuality:
-    """What was found about the labels of N cases of K classes.
+    """What was found about the labels of N cases of K classes."""
 
-    Attributes:
-        given: The original labels, `[N]`.
-        suggested: The most probable true label of each case, `[N]`.
-        confidence: Probability that the suggestion is right, `[N]`.
-        flagged: Cases whose label should be replaced by the suggestion, `[N]`; none without trust.
-        transition: `[K, K]`, how often a true class (row) was given as another (column).
-        classes: The labels that occur, sorted.
-        reason: Why no label can be judged, or an empty text.
-        names: What each case is called, `[N]`: its position, unless names were given.
-        cases: `[N, C, L]`, to draw.
-    """
-
-    given: np.ndarray
-    suggested: np.ndarray
-    confidence: np.ndarray
-    flagged: np.ndarray
-    transition: np.ndarray
-    classes: np.ndarray
-    reason: str
-    names: np.ndarray
-    cases: np.ndarray
+    given: np.ndarray  # [N]: the original labels
+    suggested: np.ndarray  # [N]: the most probable true labels
+    confidence: np.ndarray  # [N]: probability that the suggestion is right
+    flagged: np.ndarray  # [N]: whether the suggestion should replace the label; none without trust
+    transition: np.ndarray  # [K, K]: how often a true class (row) was given as another (column)
+    classes: np.ndarray  # [K]: the labels that occur, sorted
+    reason: str  # why no label can be judged, or empty
+    names: np.ndarray  # [N]: what the cases are called
+    cases: np.ndarray  # [N, C, L], to draw
 
     @property
     def trust(self) -> bool:
@@ -86,32 +74,29 @@ class LabelQuality:
 
     def sentences(self) -> list[str]:
         """How many cases there are, how many labels look wrong, or why that cannot be said."""
-        kinds = "1 class" if len(self.classes) == 1 else f"{len(self.classes):,} classes"
-        first = f"{len(self.given):,} cases, {kinds}."
-        if not self.trust:
-            return [first, f"No label is flagged: {self.reason}"]
-        low, high = self.noise_interval
-        count = f"{self.flagged.sum():,} of {len(self.given):,} labels are flagged"
+        cases, classes, (low, high) = len(self.given), len(self.classes), self.noise_interval
         share = f"about {self.noise_rate:.0%} look wrong (95 % interval {low:.0%} to {high:.0%})"
-        return [first, f"{count}: {share}."]
+        found = f"{self.flagged.sum():,} of {cases:,} labels are flagged: {share}."
+        return [
+            f"{cases:,} cases, {classes:,} class{'es' if classes > 1 else ''}.",
+            found if self.trust else f"No label is flagged: {self.reason}",
+        ]
 
     def summary(self) -> str:
         """What was found, as text."""
         from sacm.reports.table import Table
 
-        count = int(self.flagged.sum())
-        flagged = self.to_frame().iloc[: min(count, _LISTED), :4].astype(str)
-        lines = [*self.sentences(), "", Table.from_frame(flagged, words=3).plain()]
-        more = [f"… and {count - _LISTED:,} more"] if count > _LISTED else []
-        return "\n".join([*lines, *more] if count else lines[:-2])
+        lines, count = self.sentences(), int(self.flagged.sum())
+        if count:
+            flagged = self.to_frame().iloc[: min(count, _LISTED), :4].astype(str)
+            lines += ["", Table.from_frame(flagged, words=3).plain()]
+        lines += [f"… and {count - _LISTED:,} more"] if count > _LISTED else []
+        return "\n".join(lines)
 
     __str__ = summary
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each suspicious case, flagged ones first, the surest first.
-
-        With its column `keep` filled in, `sacm quality --keep` takes it back.
-        """
+        """One row for each suspicious case, flagged ones first, the surest first."""
         import pandas as pd
 
         columns = {"case": self.names, "given": self.given, "suggested": self.suggested}
@@ -119,12 +104,8 @@ class LabelQuality:
         return pd.DataFrame(columns).iloc[self.suspicious].reset_index(drop=True).assign(keep="")
 
     def report(self, path: str | Path) -> None:
-        """Write an HTML page: each suspicious case beside the nearest cases of its suggested class.
-
-        Raises:
-            SACMError: The file cannot be written.
-        """
-        from sacm.files import write_atomically
+        """Write an HTML page: suspicious cases beside the nearest ones of their suggested class."""
+        from sacm.files import write_text
         from sacm.reports.page import embed_figure, page
         from sacm.reports.table import Table
 
@@ -135,20 +116,17 @@ class LabelQuality:
                 f"{self.suggested[case]} (confidence {self.confidence[case]:.2f})"
             )
             drawn.append(embed_figure(self.draw(case), caption, name=f"case-{case}"))
-        listed = self.to_frame().drop(columns="keep")
-        listed["flagged"] = np.where(listed["flagged"], "yes", "no")
-        suspicious = Table.from_frame(listed.astype(str), words=3)
+        frame = self.to_frame().drop(columns="keep").astype(str)
         classes = [str(name) for name in self.classes]
-        shares = [[f"{share:.0%}" for share in row] for row in self.transition.tolist()]
+        shares = [map("{:.0%}".format, row) for row in self.transition.tolist()]
         rows = tuple((name, *row) for name, row in zip(classes, shares, strict=True))
-        transition = Table(("true class", *classes), rows)
+        transition = Table(("true class", *classes), rows).html()
         sections = {
             "Suspicious cases, the surest beside cases of the suggested class": drawn,
-            f"All {len(self.suspicious):,} suspicious cases": [suspicious.html()],
-            "Given labels (columns) of each true class (rows)": [transition.html()],
+            f"All {len(frame):,} suspicious cases": [Table.from_frame(frame, words=3).html()],
+            "Given labels (columns) of each true class (rows)": [transition],
         }
-        document = page("Labels", self.sentences(), sections)
-        write_atomically(Path(path), lambda file: file.write_text(document, encoding="utf-8"))
+        write_text(Path(path), page("Labels", self.sentences(), sections))
 
     def draw(self, case: int) -> Figure:
         """Draw a suspicious case, first, and the nearest cases that have its suggested label."""
@@ -181,14 +159,13 @@ def find_wrong_labels(
 ) -> LabelQuality:
     """Find cases whose label is probably wrong, and say what it should be.
 
-    Where the classes cannot be told apart well enough to judge labels, nothing is flagged and
-    `reason` says why. Progress is shown on standard error for more than 2,000 cases.
+    Where cases tell their classes too badly to judge labels, nothing is flagged and `reason` says
+    why. Progress is shown on standard error for more than 2,000 cases.
 
     Args:
         X: Cases `[N, C, L]`, or `[N, L]` of one channel; NaN after the end of shorter cases.
         y: Their labels `[N]`: texts or whole numbers.
-        groups: What cases belong together, such as the subject, `[N]`: they are never split
-            between the cases that are learnt from and those that are judged.
+        groups: What cases belong together, such as the subject, `[N]`: none is judged by its own.
         names: What the cases are called, `[N]`; default: their positions.
         keep: Names of cases whose label was checked: they are never flagged.
 
@@ -204,13 +181,12 @@ def find_wrong_labels(
         array([0, 1, 2])
     """
     cases, labels = _check_cases(X), _check_labels(y)
-    called = np.arange(len(labels)) if names is None else np.asarray(names)
-    members = None if groups is None else np.asarray(groups)
+    called, members = (np.asarray(range(len(y)) if a is None else a) for a in (names, groups))
     for what, values in (("labels in y", labels), ("groups", members), ("names", called)):
-        if values is not None and values.shape != (len(cases),):
+        if values.shape != (len(cases),):
             raise DataError(f"There are {len(cases)} cases in X but {values.size} {what}.")
-    listed, wanted = called.astype(str), [str(name) for name in keep]
-    if unknown := sorted(set(wanted) - set(listed)):
+    listed, kept = called.astype(str), list(map(str, keep))
+    if unknown := sorted(set(kept) - set(listed)):
         known = f"the first is {listed[0]}, the last {listed[-1]}"
         raise ArgumentError(f"keep= names case {unknown[0]}, which is not there: {known}.")
     classes, codes = np.unique(labels, return_inverse=True)
@@ -218,7 +194,7 @@ def find_wrong_labels(
     reasons = {
         f"there is only one class, {classes[0]!s}.": len(classes) < 2,
         f"{len(cases)} cases are too few for {len(classes)} classes.": len(cases) < least,
-        "all cases are of one group.": members is not None and len(np.unique(members)) < 2,
+        "all cases are of one group.": len(np.unique(members)) < 2,
     }
     reason = next((text for text, holds in reasons.items() if holds), "")
     judged = Judgement(codes, np.ones(len(codes)), np.eye(len(classes)), doubt=0.0, evidence=0.0)
@@ -227,17 +203,17 @@ def find_wrong_labels(
         features, landmarks = (MANY_FEATURES, LANDMARKS) if many else (FEATURES, None)
         kernel = CaseKernel(cases, features=features, landmarks=landmarks)
         basis = kernel.basis(cases, progress=True) if many else kernel.own_basis
-        judged = judge_labels(basis, codes, members, 2 if many else 3, progress=many)
+        judged = judge_labels(basis, codes, members, many=many)
     sure = (judged.suggested != codes) & (judged.confidence >= LEAST_CONFIDENCE)
     sure &= judged.evidence >= LEAST_EVIDENCE
     if not sure.any() and judged.doubt > MOST_DOUBT:
-        doubt = f"models of other cases doubt {judged.doubt:.0%} of the labels, but not surely"
-        reason = f"the cases are too few or do not tell their classes well enough: {doubt}."
+        reason = "the cases are too few or do not tell their classes well enough: models of other "
+        reason += f"cases doubt {judged.doubt:.0%} of the labels, but not surely."
     return LabelQuality(
         given=labels,
         suggested=classes[judged.suggested],
         confidence=judged.confidence,
-        flagged=sure & ~np.isin(listed, wanted),
+        flagged=sure & ~np.isin(listed, kept),
         transition=judged.transition,
         classes=classes,
         reason=reason,
