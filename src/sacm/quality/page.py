@@ -31,9 +31,8 @@ KIND_STYLE = {
 """Colour and meaning of the kinds."""
 _GRADES = (
     "Fail: broken, replaced by its repair, no target in training. Suspect: unusual, may be real, "
-    "stays as measured, counts less as a target. "
-    "Severity: the largest distance between a value and its repair, in robust standard deviations "
-    "of the channel."
+    "stays as measured, counts less as a target. Severity: the largest distance between a value "
+    "and its repair, in robust standard deviations of the channel."
 )
 _CHANNELS, _BINS = 24, 500  # of one picture, and of one channel in it
 _ENLARGED, _LISTED = 8, 300  # events
@@ -43,7 +42,7 @@ _ROOM = 3.0  # of the normal range: flagged values further away are drawn at the
 def quality_page(quality: Quality) -> str:
     """The HTML document: verdict, overview, worst events, shares, and what training would see."""
     verdict, *notes = quality.sentences()
-    caption = "All channels over time, in their own units."
+    caption = "Channels over time, in their own units."
     drawing = embed_figure(draw_overview(quality), caption, name="overview", kind="wide-figure")
     sections = {"Overview": [drawing, *map(paragraph, notes)]}
     worst = quality.worst_events(_ENLARGED)
@@ -78,9 +77,9 @@ def quality_page(quality: Quality) -> str:
     return page(f"Quality of {recording.name}", [verdict], sections)
 
 
-def _kinds(flags: Array) -> list[str]:
-    """The kinds that occur."""
-    return [KINDS[code] for code in np.unique(flags[flags > 0])]
+def _kinds(flags: Array) -> dict[str, str]:
+    """The kinds that occur, with their colours."""
+    return {KINDS[code]: KIND_STYLE[KINDS[code]][0] for code in np.unique(flags[flags > 0])}
 
 
 def _caption(event: QualityEvent) -> str:
@@ -99,23 +98,20 @@ def draw_overview(quality: Quality) -> Figure:
         for panel, channel in zip(axes, np.sort(order), strict=True):
             _draw(panel, quality, channel, np.arange(len(quality.flags)), style.MUTED)
             panel.label_outer()
-        kinds = {kind: KIND_STYLE[kind][0] for kind in _kinds(quality.flags)}
-        if kinds:
-            style.key(figure, {"as measured": style.MUTED, **kinds})
+        style.key(figure, {"as measured": style.MUTED, **_kinds(quality.flags)})
     return figure
 
 
 def draw_event(quality: Quality, event: QualityEvent, *, width: float = style.WIDTH) -> Figure:
     """Draw one event with what surrounds it, as measured and as repaired."""
-    recording, margin = quality.recording, max(_CHANNELS, 2 * event.rows)
-    channel = recording.columns.index(event.channel)
-    segment = next(rows for rows in recording.segments if event.first in rows)
-    first = max(segment.start, event.first - margin)
-    rows = np.arange(first, min(segment.stop, event.last + margin + 1))
+    channel, own = quality.recording.columns.index(event.channel), quality.recording.rows
+    margin = max(_CHANNELS, 2 * event.rows)
+    first = max(own.first[event.first], event.first - margin)
+    rows = np.arange(first, min(own.stop[event.first], event.last + margin + 1))
     with style.house_style():
         figure, (axes,) = style.canvas(height=width / 2, width=width)
         _draw(axes, quality, channel, rows, style.INK, repairs=True)
-        kinds = {kind: KIND_STYLE[kind][0] for kind in _kinds(quality.flags[rows, channel])}
+        kinds = _kinds(quality.flags[rows, channel])
         repairs = {"repaired": style.KEPT} if quality.changed[rows, channel].any() else {}
         style.key(figure, {"as measured": style.INK, **kinds, **repairs})
     return figure
@@ -142,12 +138,12 @@ def _draw(
     limits = _limits(shown, measured[flags > 0], _ROOM**_ROOM if repairs else _ROOM)
     thin = style.thin_out_range(line, _BINS)
     axes.plot(where[thin], np.clip(line[thin], *limits), color=colour)
-    for kind in _kinds(flags):
+    for kind, own in _kinds(flags).items():
         at = np.flatnonzero(flags == KINDS.index(kind))
         at = at[:: max(1, len(at) // _BINS)]
         height = np.nan_to_num(np.clip(measured[at], *limits), nan=limits[0])
         mark = "|" if kind == KINDS[Kind.MISSING] else "."
-        axes.plot(where[at], height, mark, markersize=style.WIDTH, color=KIND_STYLE[kind][0])
+        axes.plot(where[at], height, mark, markersize=style.WIDTH, color=own)
     axes.set_ylim(*limits)
     axes.set_title(fill(style.plain(recording.columns[channel]), 48))
     style.number_axis(axes)

@@ -188,8 +188,8 @@ def _units_of(scaler: Any, channels: int) -> tuple[np.ndarray, np.ndarray]:
             f"scaler must have mean and std by channel, or inverse_transform; {why}."
         ) from error
     slope = ones - offset
-    if not np.isfinite(offset).all() or not (np.isfinite(slope) & (slope != 0)).all():
-        raise ArgumentError("the scaler has a deviation of 0, or no number, in some channel.")
-    if not np.allclose(offset + slope * last, others, rtol=SMALL):
-        raise ArgumentError(f"scaler must be linear, channel by channel, which {kind} is not.")
+    linear = np.allclose(offset + slope * last, others, rtol=SMALL)
+    if not (linear and slope.all() and np.isfinite(slope).all()):
+        why = f"{kind} is not, or has a deviation of 0, or no number, in some channel"
+        raise ArgumentError(f"scaler must be linear, channel by channel: {why}.")
     return offset, slope

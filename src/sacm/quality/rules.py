@@ -1,15 +1,7 @@
 """What an engineer knows about the channels: limits, codes, maintenance, events to keep.
 
-A rules file names channels (or a pattern such as `temp_*`, or `all`) and what holds for them::
-
-    all:
-      longest_gap: 6 h
-    temperature:
-      range: [-5, 40]
-      max_change: 2/min
-      codes: [-9999]
-
-A rule is obeyed exactly; the event says which rule it was.
+A rules file names channels, patterns such as `temp_*`, or `all`, and what holds for them, such as
+`temperature: {range: [-5, 40], max_change: 2/min}`. It is obeyed exactly; events name the rule.
 """
 
 from __future__ import annotations
@@ -78,8 +70,8 @@ class ChannelRules:
 class Rules:
     """Rules as they were written, by pattern, and events to keep."""
 
-    written: dict[str, dict[str, Any]] = field(default_factory=dict)
-    kept: tuple[tuple[Any, ...], ...] = ()  # channel, first and last row or time as text
+    written: dict[str, Any]
+    kept: tuple[tuple[Any, ...], ...]  # channel, first and last row or time as text
     source: str = "rules"  # what errors call them
     lines: dict[tuple[str, ...], int] = field(default_factory=dict)  # of patterns and rules
 
