@@ -66,8 +66,10 @@ def window_starts(
     return np.array(starts, dtype=np.int64)
 
 
-def cut(array: np.ndarray, starts: np.ndarray, length: int) -> Tensor:
+def cut(array: np.ndarray | None, starts: np.ndarray, length: int) -> Any:
     """The windows `[B, length, ...]` of an array `[T, ...]` that begin at `starts`, copied."""
+    if array is None:
+        return None
     return torch.from_numpy(np.asarray(array[starts[:, None] + np.arange(length)]))
 
 
@@ -89,14 +91,13 @@ class Windows(Dataset[Any], Generic[Batch]):
 
     def batch(self, indices: Indices) -> Batch:
         """The windows at `indices`, copied out together."""
-        return self.at(self.starts[np.asarray(indices, dtype=np.int64)])
+        return self.at(self.starts[np.atleast_1d(np.asarray(indices, dtype=np.int64))])
+
+    __getitem__ = batch
 
     def at(self, starts: np.ndarray) -> Batch:
         """The windows that begin at these rows `[B]`, or the cases of these numbers."""
         raise NotImplementedError
-
-    def __getitem__(self, indices: Indices) -> Batch:
-        return self.batch(np.atleast_1d(indices))
 
 
 @dataclass(eq=False)
@@ -119,18 +120,14 @@ class ForecastWindows(Windows[ForecastBatch]):
 
     def at(self, starts: np.ndarray) -> ForecastBatch:
         """See `ForecastBatch`."""
-        length, horizon = self.input_len, self.horizon
+        length, whole = self.input_len, self.input_len + self.horizon
         targets = self.inputs if self.targets is None else self.targets
-        x, y = cut(self.inputs, starts, length), cut(targets, starts + length, horizon)
+        x = cut(self.inputs, starts, length)
         if self.interpolated is not None:
             x = hold_last_value(x, cut(self.interpolated, starts, length))
-        stamps = observed = covariates = None
-        if self.stamps is not None:
-            stamps = cut(self.stamps, starts, length + horizon)
-        if self.observed is not None:
-            observed = cut(self.observed, starts + length, horizon)
-        if self.covariates is not None:
-            covariates = cut(self.covariates, starts, length + horizon)
+        y, observed = (cut(a, starts + length, self.horizon) for a in (targets, self.observed))
+        stamps, covariates = (cut(a, starts, whole) for a in (self.stamps, self.covariates))
+        if covariates is not None:
             covariates[:, length:, : self.past] = 0  # what is not known yet
         series = None if self.series is None else torch.from_numpy(self.series[starts])
         return ForecastBatch(x, y, stamps, observed, torch.from_numpy(starts), covariates, series)
@@ -140,13 +137,7 @@ def hold_last_value(x: Tensor, interpolated: Tensor) -> Tensor:
     """Repeat the last measured value in a gap that reaches beyond the end of a window `[B, L, C]`.
 
     Interpolation over such a gap would let the inputs see the targets. A channel without any
-    measured value in the window becomes 0, the mean of the scaled training rows. `interpolated` is
-    True where a value was filled from both sides.
-
-    Example:
-        >>> x = torch.tensor([[[1.0], [2.0], [3.0]]])
-        >>> hold_last_value(x, torch.tensor([[[False], [False], [True]]])).flatten().tolist()
-        [1.0, 2.0, 2.0]
+    measured value in the window becomes 0, the mean of the scaled training rows.
     """
     steps = torch.arange(x.shape[1], device=x.device)[None, :, None]
     last = torch.where(interpolated, -1, steps).amax(dim=1, keepdim=True)  # [B, 1, C]
@@ -191,12 +182,11 @@ class TelemetryWindows(Windows[TelemetryBatch]):
 class WindowBatches(Generic[Batch]):
     """Iterates over `windows`; each pass is the next epoch.
 
-    Two loaders with the same seed give the same batches in every epoch whatever else happens in the
-    process, and `set_epoch(e)` continues with epoch `e`.
+    The seed and the epoch alone decide the batches; `set_epoch(e)` continues with epoch `e`.
 
     Example:
         >>> from sacm.data import forecasting_data, forecasting_windows
-        >>> data = forecasting_data(np.arange(200.0), name="counter")
+        >>> data = forecasting_data(np.arange(200.0))
         >>> windows = forecasting_windows(data, input_len=12, horizon=4)
         >>> batches = WindowBatches(windows.train, 32, shuffle=True, drop_last=True)
         >>> next(iter(batches)).x.shape
@@ -220,7 +210,6 @@ class WindowBatches(Generic[Batch]):
         self.set_epoch(0)
 
     def __len__(self) -> int:
-        """Batches in an epoch."""
         whole, rest = divmod(len(self.windows), self.batch_size)
         return whole + (rest > 0 and not self.drop_last)
 
@@ -228,21 +217,14 @@ class WindowBatches(Generic[Batch]):
         """Make `epoch` the next pass."""
         self.epoch = epoch
 
-    def order(self, epoch: int) -> np.ndarray:
-        """The order `[N]` in which `epoch` visits the windows."""
-        count = len(self.windows)
-        if not self.shuffle:
-            return np.arange(count)
-        state = np.random.SeedSequence([self.seed, epoch]).generate_state(2)
-        generator = torch.Generator().manual_seed((int(state[0]) << 31) ^ int(state[1]))
-        return torch.randperm(count, generator=generator).numpy()
-
     def __iter__(self) -> Iterator[Batch]:
         # The pass begins with its first batch: trainers make iterators that they never use. And a
         # pass that is broken off must not shift the next one.
-        order = self.order(self.epoch)
+        order = np.arange(len(self.windows))
+        if self.shuffle:
+            state = np.random.SeedSequence([self.seed, self.epoch]).generate_state(2)
+            generator = torch.Generator().manual_seed((int(state[0]) << 31) ^ int(state[1]))
+            order = torch.randperm(len(order), generator=generator).numpy()
         self.epoch += 1
-        size = self.batch_size
-        for number in range(len(self)):
-            start = number * size
-            yield self.windows.batch(order[start : start + size])
+        for start in range(0, len(self) * self.batch_size, self.batch_size):
+            yield self.windows.batch(order[start : start + self.batch_size])

@@ -51,9 +51,9 @@ def split_by_ratio(rows: int, ratios: tuple[float, ...] = DEFAULT_RATIOS) -> Spl
     return Splits(range(train), range(train, train + val), range(train + val, rows))
 
 
-def hold_out_tail(rows: int, validation: float = HELD_OUT) -> tuple[range, range]:
+def hold_out_tail(rows: int) -> tuple[range, range]:
     """Training and validation rows of telemetry: the last share validates."""
-    border = int(rows * (1 - validation))
+    border = int(rows * (1 - HELD_OUT))
     return range(border), range(border, rows)
 
 
@@ -236,10 +236,6 @@ class ClassificationData:
                 f"among the {len(table)} training classes."
             )
         return codes.astype(np.int64)
-
-    def validation_split(self) -> tuple[np.ndarray, np.ndarray]:
-        """Training and validation cases: by whole subjects where they are known, else by class."""
-        return split_cases(self.y_train, self.subjects_train)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,13 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.data.datasets import (
-    AnomalyData,
-    AnyData,
-    ForecastingData,
-    hold_out_tail,
-    segment_ranges,
-)
+from sacm.data.datasets import AnomalyData, AnyData, ForecastingData, hold_out_tail, segment_ranges
 from sacm.errors import ArgumentError, DataError
 
 Values = TypeVar("Values", np.ndarray, Tensor)
@@ -47,9 +41,8 @@ class ChannelScaler:
         if not pieces:
             raise DataError("There are no training rows to fit the scaler on.")
 
-        def sum_over(statistic: Callable[[np.ndarray], Any]) -> np.ndarray:
-            sums = [statistic(piece) for piece in pieces]
-            return np.asarray(np.sum(sums, axis=0, dtype=np.float64))
+        def sum_over(statistic: Callable[[np.ndarray], Any]) -> Any:
+            return np.sum([statistic(piece) for piece in pieces], axis=0, dtype=np.float64)
 
         count = sum_over(lambda x: np.isfinite(x).sum(axis=0))
         if not count.all() and not empty:
@@ -75,32 +68,23 @@ class ChannelScaler:
 
     def of_places(self, places: Any) -> ChannelScaler:
         """The scaler of windows `[B, L, C]` of the series at these B places; None for one scale."""
-        if not self.series or places is None:
-            return self
-        places = np.asarray(places)
-        return ChannelScaler(self.mean[places][:, None], self.std[places][:, None])
+        return self if places is None else self.of_rows(np.asarray(places)[:, None])
 
     def of_rows(self, places: np.ndarray) -> ChannelScaler:
-        """The scaler of rows `[T, C]` of the series at these T places; -1 leaves a row alone."""
-        if not self.series:
-            return self
-        known = (places >= 0)[:, None]
-        mean = np.where(known, self.mean[places], np.float32(0))
-        return ChannelScaler(mean, np.where(known, self.std[places], np.float32(1)))
+        """The scaler of rows `[T, C]` of the series at these T places."""
+        return ChannelScaler(self.mean[places], self.std[places]) if self.series else self
 
     def transform(self, values: Values) -> Values:
         """Raw `[..., C]` to z-scores."""
         mean, std = self._like(values)
-        scaled: Values = (values - mean) / std
-        return scaled
+        return (values - mean) / std
 
     def inverse(self, values: Values) -> Values:
         """Z-scores `[..., C]` back to raw units."""
         mean, std = self._like(values)
-        raw: Values = values * std + mean
-        return raw
+        return values * std + mean
 
-    def _like(self, values: Values) -> tuple[Values, Values]:
+    def _like(self, values: Values) -> tuple[Any, Any]:
         """Mean and deviation as the kind of array, on the device, that `values` is."""
         if self.series:
             raise ArgumentError("Every series has its own scale: say of which series these are.")
@@ -160,9 +144,8 @@ def cover_series(
 ) -> ChannelScaler:
     """The same scaler, with the series of `data` that it does not know.
 
-    Such a series is scaled by its own training rows, or, if it has none, by the rows of its first
-    window: nothing that is forecast has a part in it. One without `least` rows for a window is left
-    out, for none is cut from it.
+    Such a series is scaled by its own training rows, or, if it has none, by those of its first
+    window, and not by what is forecast. One without `least` rows, so without windows, is left out.
     """
     longest = sum if data.reach_back else max
     train = data.by_series(data.ranges("train"))
@@ -182,7 +165,7 @@ def new_series(scaler: ChannelScaler, data: ForecastingData) -> list[str]:
 
 
 def places_of_rows(scaler: ChannelScaler, data: ForecastingData) -> np.ndarray:
-    """The place of every row's series in the scaler, `[T]`; -1 for rows of no series."""
+    """The place of every row's series in the scaler, `[T]`; -1 where it has none."""
     places = np.full(len(data.values), -1)
     known = {name: place for place, name in enumerate(scaler.series)}
     for name, start, stop in data.segments:
@@ -216,13 +199,12 @@ def fit_rows(
 def fill_gaps(values: np.ndarray, pieces: Iterable[range] | None = None) -> np.ndarray:
     """Interpolate missing values linearly, the default of strategies that repair nothing.
 
+    Ends are extended. A column without any value becomes 0.
+
     Args:
         values: `[T, C]`, NaN where nothing was measured.
-        pieces: Ranges of rows in order of time; nothing is filled from a later one. Default: one.
-
-    Returns:
-        Values `[T, C]` without NaN. Ends are extended; a piece without any value repeats the last
-        one before it, or the first one after it. A column without any value becomes 0.
+        pieces: Ranges of rows in order of time; nothing is filled from a later one, unless there is
+            no value before it. Default: one.
 
     Example:
         >>> fill_gaps(np.array([[1.0], [np.nan], [3.0]])).tolist()

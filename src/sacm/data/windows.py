@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from sacm.data.batches import (
-    ForecastWindows,
-    LabelledWindows,
-    TelemetryWindows,
-    window_starts,
-)
+from sacm.data.batches import ForecastWindows, LabelledWindows, TelemetryWindows, window_starts
 from sacm.data.covariates import stamp_features
 from sacm.data.datasets import (
     AnomalyData,
@@ -20,6 +16,7 @@ from sacm.data.datasets import (
     ForecastingData,
     hold_out_tail,
     segment_ranges,
+    split_cases,
 )
 from sacm.data.scaling import ChannelScaler, cover_series, fit_scaler, places_of_rows
 from sacm.errors import ArgumentError, DataError
@@ -36,7 +33,6 @@ class SplitWindows(NamedTuple, Generic[Windowed]):
 
     @property
     def scaler(self) -> ChannelScaler:
-        """What the windows are scaled by."""
         return self.train.scaler
 
 
@@ -54,8 +50,7 @@ def forecasting_windows(
     """Cut windows of `input_len + horizon` steps, the targets of each inside one split.
 
     Inputs lie in the same split, too, unless the data say `reach_back`: then they may begin in the
-    rows of the series before it. A split of no rows has no windows; one shorter than a window is
-    refused.
+    rows of the series before it. A split without rows has no windows.
 
     Args:
         data: The series.
@@ -63,13 +58,13 @@ def forecasting_windows(
         horizon: Steps H that follow.
         stamps: Whether batches hold calendar features.
         scaler: Overrides the one fitted on the training rows.
-        stride: Rows between two training windows.
-        validation_stride: Rows between two validation windows; test windows begin at every row.
-        shorter: Steps that training and validation windows have instead, as candidates use them.
+        stride: Rows between two training windows; test windows begin at every row.
+        validation_stride: Rows between two validation windows.
+        shorter: Input steps of training and validation windows, where they differ.
 
     Example:
         >>> from sacm.data import forecasting_data
-        >>> data = forecasting_data(np.arange(200.0), name="counter")
+        >>> data = forecasting_data(np.arange(200.0))
         >>> windows = forecasting_windows(data, input_len=12, horizon=4)
         >>> len(windows.train), windows.train.batch([0, 1]).x.shape
         (125, torch.Size([2, 12, 1]))
@@ -78,22 +73,22 @@ def forecasting_windows(
         raise ArgumentError("input_len, horizon and strides must be at least 1.")
     seen = shorter or (input_len, input_len)
     fitted = cover_series(scaler or fit_scaler(data), data, input_len, least=min(seen) + horizon)
-    order = order_in_time(data)
+    order, _ = order_in_time(data)
     places = places_of_rows(fitted, data)[order]
     by_row = fitted.of_rows(places)
     times = data.timestamps if stamps else None
     if stamps and times is None:
         raise ArgumentError(f"{data.name} has no timestamps, so it has no calendar features.")
     rows = {
+        "inputs": data.values,
+        "targets": data.targets,
         "stamps": None if times is None else stamp_features(times),
         "observed": data.counted,
         "interpolated": data.interpolated,
         "covariates": data.covariates,
     }
-    series: dict[str, Any] = {k: v[order] for k, v in rows.items() if v is not None}
-    if data.targets is not None:
-        series["targets"] = by_row.transform(data.targets[order])
-    series["inputs"] = by_row.transform(data.values[order])
+    arrays: dict[str, Any] = {k: v[order] for k, v in rows.items() if v is not None}
+    arrays |= {k: by_row.transform(arrays[k]) for k in ("inputs", "targets") if k in arrays}
 
     def windows(split: str, stride: int, input_len: int) -> ForecastWindows:
         least = input_len + horizon
@@ -110,7 +105,7 @@ def forecasting_windows(
             input_len=input_len,
             horizon=horizon,
             scaler=fitted,
-            **series,
+            **arrays,
             past=len(data.past),
             series=places if fitted.series else None,
         )
@@ -122,23 +117,17 @@ def forecasting_windows(
     )
 
 
-def order_in_time(data: ForecastingData) -> np.ndarray | slice:
-    """The order of rows in which windows are cut: series by series, each in order of time.
+def order_in_time(data: ForecastingData) -> tuple[np.ndarray | slice, list[range]]:
+    """The order of rows in which windows are cut, and the ranges of it that none crosses.
 
-    All rows as they are (no copy) for one series, and for data whose windows do not reach back.
+    Series by series in order of time if windows reach back, else as they are, by segment.
     """
-    series = data.last_rows(len(data.values))
-    if not data.reach_back or len(series) == 1:
-        return slice(None)
-    return np.concatenate(list(series.values()))
-
-
-def first_rows(data: ForecastingData) -> np.ndarray:
-    """First row of every segment, in the order of `order_in_time`; no window crosses one."""
-    if isinstance(order_in_time(data), slice):
-        return np.array([segment.start for segment in data.segments])
-    lengths = [len(rows) for rows in data.last_rows(len(data.values)).values()]
-    return np.cumsum([0, *lengths[:-1]])
+    if not data.reach_back:
+        return slice(None), [range(each.start, each.stop) for each in data.segments]
+    series = list(data.last_rows(len(data.values)).values())
+    ends = np.cumsum([0, *map(len, series)]).tolist()
+    order = slice(None) if len(series) == 1 else np.concatenate(series)  # no copy for one
+    return order, [range(*pair) for pair in pairwise(ends)]
 
 
 def window_ranges(data: ForecastingData, split: str, input_len: int) -> tuple[range, ...]:
@@ -163,7 +152,7 @@ def classification_windows(
     data: ClassificationData, *, scaler: ChannelScaler | None = None
 ) -> SplitWindows[LabelledWindows]:
     """Cases for training, validation (a fifth of the training cases) and testing."""
-    train, val = data.validation_split()
+    train, val = split_cases(data.y_train, data.subjects_train)
     columns = data.X_train[train].transpose(0, 2, 1).reshape(-1, data.channels)
     fitted = scaler or ChannelScaler.fit([columns])
     known = (data.X_train, data.lengths_train, data.encode(data.y_train))
@@ -185,9 +174,8 @@ def anomaly_windows(
     """Windows of `length` steps that never cross a machine or channel border.
 
     The last fifth of the training rows is for validation. Validation and test windows lie side by
-    side at most, and the last one ends with its segment, so that every step is scored. Test
-    segments shorter than a window are refused. `scaler` overrides the one fitted on the training
-    rows.
+    side at most, and the last one ends with its segment, so that every step is scored. `scaler`
+    overrides the one fitted on the training rows.
     """
     if min(length, stride) < 1:
         raise ArgumentError("length and stride must be at least 1.")
@@ -204,13 +192,11 @@ def anomaly_windows(
             )
     rows, test_rows = fitted.transform(data.train), fitted.transform(data.test)
 
-    def windows(series: np.ndarray, ranges: Sequence[range], **cut: Any) -> TelemetryWindows:
-        starts = window_starts(ranges, length, **cut)
+    def windows(series: np.ndarray, ranges: Sequence[range], cover: bool) -> TelemetryWindows:
+        every = min(stride, length) if cover else stride
+        starts = window_starts(ranges, length, stride=every, cover=cover)
         return TelemetryWindows(series, starts, length=length, scaler=fitted)
 
-    cover = {"stride": min(stride, length), "cover": True}
     return SplitWindows(
-        windows(rows, train, stride=stride),
-        windows(rows, val, **cover),
-        windows(test_rows, test, **cover),
+        windows(rows, train, False), windows(rows, val, True), windows(test_rows, test, True)
     )

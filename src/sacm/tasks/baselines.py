@@ -16,7 +16,7 @@ import torch
 from sacm.data.batches import WindowBatches
 from sacm.data.datasets import ClassificationData, ForecastingData
 from sacm.data.scaling import ChannelScaler, fill_data
-from sacm.data.windows import first_rows, order_in_time
+from sacm.data.windows import order_in_time
 from sacm.metrics.anomaly import AnomalyReport
 from sacm.metrics.catalogue import METRICS
 from sacm.metrics.classification import ClassificationReport, measure_classes
@@ -47,7 +47,8 @@ def forecast_baselines(
     forecasts to an accumulator.
     """
     filled, _ = fill_data(data)  # a naive forecast repeats values that are there
-    values = filled.values[order_in_time(data)]  # as windows count their rows
+    order, whole = order_in_time(data)
+    values = filled.values[order]  # as windows count their rows
     # Data that only test have no training rows: the step of a season is then taken from them.
     ranges = data.ranges("train") or data.ranges("test")
     longest = max(ranges, key=len)
@@ -71,7 +72,7 @@ def forecast_baselines(
         return errors.compute()
 
     reports = {"model": measure(ForecastAccumulator(scaler, naive_error)), "naive": repeat(1)}
-    begins, starts = first_rows(data), batches.windows.starts
+    begins, starts = np.array([rows.start for rows in whole]), batches.windows.starts
     begin = begins[np.searchsorted(begins, starts, side="right") - 1]
     length = batches.windows.batch([0]).x.shape[1]
     if season > 1 and (starts + length - season >= begin).all():  # a season before every window

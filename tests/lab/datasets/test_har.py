@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sacm.data
+from sacm.data.datasets import split_cases
 from sacm.errors import DataError
 
 from . import layouts
@@ -32,7 +33,7 @@ def test_inertial_signals(tmp_path: Path, layout):
     np.testing.assert_allclose(data.X_test, written["test"], rtol=1e-5)
     assert data.y_train[:2].tolist() == ["WALKING", "SITTING"]
     assert data.subjects_train.tolist() == [1, 1, 2, 2, 3, 3, 4, 4]
-    train, val = data.validation_split()
+    train, val = split_cases(data.y_train, data.subjects_train)
     assert not set(data.subjects_train[train]) & set(data.subjects_train[val])
 
 
