@@ -28,7 +28,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import make_parser
 from benchmarks.timing import interleave, ratio
-from sacm.data import anomaly_data, classification_data, forecasting_data
+from sacm.data import AnomalyData, classification_data, forecasting_data
 from sacm.data.datasets import AnyData
 from sacm.strategies.registry import STRATEGIES, names
 from sacm.tasks import get_task, make_settings
@@ -51,9 +51,11 @@ def make_data(task: str) -> AnyData:
     if task == "forecasting":
         return forecasting_data(rows)
     if task == "anomaly":
-        labels = np.zeros(1500, dtype=int)
+        labels = np.zeros(1500, dtype=np.uint8)
         labels[200:220] = 1
-        return anomaly_data(rows[:1000], test=rows[1000:], labels=labels)
+        names = tuple(map(str, range(CHANNELS)))
+        rows = rows.astype(np.float32)
+        return AnomalyData("data", rows[:1000], rows[1000:], labels, names)
     cases = random.normal(size=(120, CHANNELS, LENGTH))
     kinds = np.arange(120) % 3
     return classification_data(cases[:80], kinds[:80], X_test=cases[80:], y_test=kinds[80:])

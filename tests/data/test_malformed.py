@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sacm.data import anomaly_data, classification_data, forecasting_data
+from sacm.data import AnomalyData, anomaly_data, classification_data, forecasting_data
 from sacm.errors import DataError
 
 HEADER = "date,a,b\n"
@@ -186,11 +186,22 @@ def test_case_arrays(X, y, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"test": np.zeros((5, 3))}, "with the same channels"),
-        ({"test": np.zeros((5, 2)), "labels": [0, 1]}, "2 labels for 5 test rows"),
-        ({"labels": [0, 2, 0, 0, 0]}, "label 2 of test row 2 is not 0 or 1"),
+        ({"label": "b"}, r"label 2\.0 of test row 2 is not 0 or 1"),
         ({"split": (0.01, 0.99)}, "too few rows to train and test on"),
     ],
 )
 def test_telemetry(options, message):
-    check(lambda source: anomaly_data(source, **options), np.zeros((10, 2)), message)
+    frame = pd.DataFrame({"a": np.zeros(10), "b": [0] * 6 + [2, 0, 0, 0]})
+    check(lambda source: anomaly_data(source, **options), frame, message)
+
+
+@pytest.mark.parametrize(
+    ("test", "labels", "message"),
+    [
+        (np.zeros((5, 3)), np.zeros(5), "with the same channels"),
+        (np.zeros((5, 2)), np.zeros(2), "2 labels for 5 test rows"),
+    ],
+)
+def test_arrays_of_telemetry(test, labels, message):
+    names = ("a", "b")
+    check(lambda train: AnomalyData("x", train, test, labels, names), np.zeros((9, 2)), message)

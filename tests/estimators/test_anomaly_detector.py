@@ -9,7 +9,7 @@ import pytest
 
 import sacm
 from sacm import AnomalyDetector, DataError, SACMError, SACMWarning
-from sacm.data import anomaly_data
+from sacm.data import AnomalyData
 from sacm.errors import ArgumentError
 from sacm.metrics.anomaly import quantile_threshold
 from sacm.tasks import get_task
@@ -48,7 +48,8 @@ def test_finds_what_is_obvious(fitted: AnomalyDetector) -> None:
 
 def test_threshold_comes_from_the_last_fifth(fitted: AnomalyDetector) -> None:
     values = waves(600)
-    data = anomaly_data(values, values[:12])
+    test = values[:12].astype(np.float32)
+    data = AnomalyData("data", values.astype(np.float32), test, np.zeros(12), ("0", "1"))
     task = get_task("anomaly")
     windows = task.windows(fitted.settings_, data)
     scores = normal_scores(fitted.predictor_.trained, windows, data)

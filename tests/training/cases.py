@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sacm import tasks
-from sacm.data import anomaly_data, classification_data, forecasting_data
+from sacm.data import AnomalyData, classification_data, forecasting_data
 from sacm.data.datasets import AnyData
 from sacm.settings import RunSettings
 from sacm.training import Hardware, Run, train
@@ -40,9 +40,10 @@ def make_data(task: str) -> AnyData:
         )
     values = waves(700, 3)
     values[560:570] += 4
-    labels = np.zeros(300, dtype=int)
+    labels = np.zeros(300, dtype=np.uint8)
     labels[160:170] = 1
-    return anomaly_data(values[:400], test=values[400:], labels=labels, name="telemetry")
+    values = values.astype(np.float32)
+    return AnomalyData("telemetry", values[:400], values[400:], labels, ("0", "1", "2"))
 
 
 def make_settings(task: str, **changes: Any) -> RunSettings:

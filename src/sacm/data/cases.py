@@ -19,7 +19,6 @@ from sacm.settings import ReadOptions
 from sacm.types import TaskName
 
 Arrays = dict[str, np.ndarray]
-Options = ReadOptions | Mapping[str, Any] | None
 LARGEST = np.float64(np.finfo(np.float32).max)
 TEST_SHARE = 0.3  # of the cases of a table, by class
 
@@ -39,24 +38,21 @@ def classification_data(
     y_test: Any = None,
     subjects: Any = None,
     name: str | None = None,
-    options: Options = None,
+    **options: Any,
 ) -> ClassificationData:
     """Read cases to classify.
 
     Args:
         X: An array `[N, C, L]` or `[N, L]` (NaN after the end of shorter cases), a list of arrays
-            `[C, L_i]` or `[L_i]`, a `.ts` file (with its `_TEST.ts` beside a `_TRAIN.ts`), or an
-            `.npz` file with `X_train`, `y_train` …; or a table with a row a step, in which a column
-            tells cases apart (`id`) and one has their class (`label`).
+            `[C, L_i]` or `[L_i]`, a `.ts` file (with its `_TEST.ts` beside a `_TRAIN.ts`), an
+            `.npz` file with `X_train`, `y_train` …, or a file of a table with a row a step.
         y: Labels `[N]`, unless a file holds them.
-        X_test: Cases to test, in any of these forms.
+        X_test: Cases to test.
         y_test: Their labels.
         subjects: `[N]`; validation then holds out whole subjects.
         name: A short name. Default: that of the file, or "data".
-        options: How to read a table: `id`, `label`, and others of `sacm.settings.ReadOptions`.
-
-    Returns:
-        The data; `notes` says what was repaired.
+        options: How to read a table: `id` names the column that tells cases apart, `label` that of
+            their class; see `sacm.settings.ReadOptions` for others.
 
     Raises:
         DataError: The cases cannot be read; the sentence says where and what to do.
@@ -79,15 +75,14 @@ def classification_data(
     return from_padded(arrays, label)
 
 
-def parse_case_file(path: Path, test: Any, options: Options = None) -> Arrays:
+def parse_case_file(path: Path, test: Any, options: Mapping[str, Any]) -> Arrays:
     """The arrays of a `.ts` pair, of an archive, or of a table with a row a step."""
     if path.suffix not in (".npz", ".ts"):
         cases, _ = read_case_table(path, options)
         rows = split_cases(cases.labels, fraction=TEST_SHARE)
         return case_arrays(*(Cases([cases.values[k] for k in r], cases.labels[r]) for r in rows))
-    given = options.reading() if isinstance(options, ReadOptions) else options
-    if given:
-        raise ArgumentError(f"{', '.join(given)}: .ts and .npz files of cases need no options.")
+    if options:
+        raise ArgumentError(f"{', '.join(options)}: .ts and .npz files of cases need no options.")
     if path.suffix == ".npz":
         return read_archive(path, "classification")
     beside = path.with_name(path.name.replace("_TRAIN.ts", "_TEST.ts"))
@@ -96,11 +91,11 @@ def parse_case_file(path: Path, test: Any, options: Options = None) -> Arrays:
     return case_arrays(read_ts(path), None if test is None else read_ts(Path(test)))
 
 
-def read_case_table(path: Path, options: Options) -> tuple[Cases, list[str]]:
+def read_case_table(path: Path, options: Mapping[str, Any]) -> tuple[Cases, list[str]]:
     """Cases of a table with a row a step, and their names in the column `id`."""
     from sacm.data.read import load_source, read_table
 
-    chosen = options if isinstance(options, ReadOptions) else ReadOptions.of(options or {})
+    chosen = ReadOptions.of(options)
     if not chosen.id or not chosen.label:
         raise DataError(
             f"{path}: cases are read from .ts or .npz files, or from a table in which --id "
@@ -132,31 +127,25 @@ def as_cases(X: Any, y: Any, label: str, part: str) -> Cases:
     listed: list[np.ndarray] = []
     for number, given in enumerate(X, 1):
         where = f"{label}: {part} case {number}"
-        case = _as_case(given, where)
+        try:
+            case = np.atleast_2d(np.asarray(given, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{where} does not hold numbers of equal-length channels.") from error
+        if case.ndim != 2:
+            raise DataError(f"{where} must be [C, L] or [L], got {list(case.shape)}.")
+        if (np.abs(case) > LARGEST).any():
+            raise DataError(f"{where} holds an infinite or too large value.")
         real = np.flatnonzero(~np.isnan(case).all(axis=0))
         if not len(real):
             raise DataError(f"{where} holds no value.")
         if listed and len(case) != len(listed[0]):
             raise DataError(f"{where} has {len(case)} channels, the first {len(listed[0])}.")
-        listed.append(case[:, : real[-1] + 1])
+        listed.append(case[:, : real[-1] + 1].astype(np.float32))
     if not listed:
         raise DataError(f"{label}: there are no {part} cases.")
     if labels.ndim != 1 or len(labels) != len(listed):
         raise DataError(f"{label}: {len(listed)} {part} cases but labels {list(labels.shape)}.")
     return Cases(listed, labels.astype(str) if labels.dtype == object else labels)
-
-
-def _as_case(case: Any, where: str) -> np.ndarray:
-    """One case as float32 `[C, L_i]`."""
-    try:
-        array = np.atleast_2d(np.asarray(case, dtype=np.float64))
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{where} does not hold numbers of equal-length channels.") from error
-    if array.ndim != 2:
-        raise DataError(f"{where} must be [C, L] or [L], got {list(array.shape)}.")
-    if (np.abs(array) > LARGEST).any():
-        raise DataError(f"{where} holds an infinite or too large value.")
-    return array.astype(np.float32)
 
 
 def from_padded(arrays: Arrays, label: str) -> ClassificationData:
@@ -167,8 +156,9 @@ def from_padded(arrays: Arrays, label: str) -> ClassificationData:
         arrays = {**arrays, **case_arrays(train, test)}
     labels, test_labels = arrays["y_train"], arrays["y_test"]
     if labels.dtype.kind != test_labels.dtype.kind and len(test_labels):
-        said = f"training labels are {labels.dtype}, test labels {test_labels.dtype}"
-        raise DataError(f"{label}: {said}.")
+        raise DataError(
+            f"{label}: training labels are {labels.dtype}, test labels {test_labels.dtype}."
+        )
     longest, notes = int(arrays["len_train"].max()), []
     cut = int((arrays["len_test"] > longest).sum())
     if cut:

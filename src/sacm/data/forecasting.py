@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -20,22 +20,16 @@ FEWEST_ROWS = 3
 ALL_ROWS = (1.0, 0.0, 0.0)  # shares that put every row in the first split
 
 
-def forecasting_data(
-    source: Any,
-    options: ReadOptions | Mapping[str, Any] | None = None,
-    *,
-    name: str | None = None,
-    **named: Any,
-) -> ForecastingData:
+def forecasting_data(source: Any, *, name: str | None = None, **options: Any) -> ForecastingData:
     """Read a series to forecast, and split it.
 
     The series of a long table become channels side by side if they share all times.
 
     Args:
-        source: What `sacm.data.read_table` reads, or a `Table`.
-        options: How to read it; see `sacm.settings.ReadOptions`.
+        source: What `sacm.data.read_table` reads.
         name: A short name. Default: that of the file, or "data".
-        named: Options by name, such as `time="day"`, and the covariates `past` and `future`.
+        options: How to read it, such as `time="day"`; see `sacm.settings.ReadOptions`. `past` and
+            `future` name covariates.
 
     Returns:
         The data, with NaN where nothing was measured; `notes` says what was guessed.
@@ -45,17 +39,13 @@ def forecasting_data(
         ArgumentError: An option is wrong.
 
     Example:
-        >>> data = forecasting_data(np.arange(100.0), name="counter")
+        >>> data = forecasting_data(np.arange(100.0))
         >>> data.values.shape, [len(rows) for rows in data.splits]
         ((100, 1), [70, 10, 20])
     """
-    given = options.reading() if isinstance(options, ReadOptions) else dict(options or {})
-    given |= {key: value for key, value in named.items() if value is not None}
-    roles = roles_of({role: given.pop(role, ()) for role in ROLES})
-    chosen = ReadOptions.of(given)
-    table = source
-    if not isinstance(source, Table):
-        table = read_table(source, chosen, name=name, also=(*roles["past"], *roles["future"]))
+    roles = roles_of({role: options.pop(role, ()) for role in ROLES})
+    chosen = ReadOptions.of(options)
+    table = read_table(source, chosen, name=name, also=(*roles["past"], *roles["future"]))
     return series_data(table, chosen, roles=roles)
 
 
@@ -86,20 +76,15 @@ def series_data(
     segments = table.series if table.form.long else ()
     splits = [split_by_ratio(stop - start, ratios) for _, start, stop in table.series]
     borders = splits[0]
-    if len(table.series) > 1:
+    if len(table.series) > 1 and join and not beside and _share_times(table):
+        values = np.stack([values[start:stop, 0] for _, start, stop in table.series], axis=1)
+        times = None if times is None else times[: len(values)]
+        columns, segments = tuple(name for name, *_ in table.series), ()
+    elif len(table.series) > 1:
         order, segments, borders = split_major(table.series, splits)
-        if join and not beside and _share_times(table):
-            parts = [slice(start, stop) for _, start, stop in table.series]
-            values = np.stack([values[part, 0] for part in parts], axis=1)
-            columns, segments = tuple(name for name, *_ in table.series), ()
-            order, borders = np.arange(len(values)), splits[0]
-        elif covariates is not None:
-            covariates = covariates[order]
         values = values[order]
-        times = None if times is None else times[order]
-    notes = list(table.notes)
-    if len(segments) < 2:
-        notes += _late_notes(values, columns, times)
+        times, covariates = (None if each is None else each[order] for each in (times, covariates))
+    several = len({each.name for each in segments}) > 1
     data = ForecastingData(
         name=table.name,
         values=np.ascontiguousarray(values, dtype=np.float32),
@@ -109,16 +94,15 @@ def series_data(
         segments=segments,
         covariates=None if covariates is None else covariates.astype(np.float32),
         frequency=table.step,
-        notes=tuple(notes),
+        notes=table.notes if several else (*table.notes, *_late_notes(values, columns, times)),
         understood=tuple(understood),
         reach_back=True,
         ahead=ahead,
         form=replace(table.form, rows=len(values)),
         past=roles["past"],
         future=roles["future"],
+        scaling="series" if several and options.scaling != "shared" else None,
     )
-    if len(data.last_rows(1)) > 1 and options.scaling != "shared":
-        data = replace(data, scaling="series")
     return _choose_target(_check_training_rows(data, target), target)
 
 
@@ -205,7 +189,7 @@ def _late_notes(values: np.ndarray, names: Sequence[str], times: np.ndarray | No
 
 
 def separate(
-    table: Table, roles: Roles, target: Sequence[str] = ()
+    table: Table, roles: Roles, target: Sequence[str]
 ) -> tuple[Table, np.ndarray, dict[str, np.ndarray] | None]:
     """Set covariates apart from channels; last rows that hold nothing else lie ahead."""
     if table.columns is None:
@@ -215,35 +199,31 @@ def separate(
     if not rest:
         raise DataError(f"{table.where}: every column is a covariate, so none is left to forecast.")
     aim = [place for place in rest if not target or table.columns[place] in target]
-    kept: list[np.ndarray] = []
     series: list[Segment] = []
     ahead: dict[str, np.ndarray] = {}
-    counters = dict(table.form.counters)
-    position = 0
+    counters, kept = dict(table.form.counters), np.ones(len(table.values), dtype=bool)
     for name, start, stop in table.series:
-        rows = np.arange(start, stop)
-        measured = np.flatnonzero(~np.isnan(table.values[rows][:, aim]).all(axis=1))
-        last = int(measured[-1]) + 1 if roles["future"] and len(measured) else len(rows)
-        if last < len(rows):
-            ahead[name] = table.values[rows[last:]][:, places].astype(np.float32)
+        measured = np.flatnonzero(~np.isnan(table.values[start:stop, aim]).all(axis=1))
+        last = start + int(measured[-1]) + 1 if roles["future"] and len(measured) else stop
+        if last < stop:
+            ahead[name] = table.values[last:stop, places].astype(np.float32)
             ahead[name][:, : len(roles["past"])] = 0
             key = name if name in counters else ""
             if key in counters:
                 end, step = counters[key]
-                counters[key] = (end - step * (len(rows) - last), step)
-        kept.append(rows[:last])
-        series.append(Segment(name, position, position + last))
-        position += last
-    order = np.concatenate(kept)
+                counters[key] = (end - step * (stop - last), step)
+        kept[last:stop] = False
+        begin = series[-1].stop if series else 0
+        series.append(Segment(name, begin, begin + last - start))
     channels = tuple(table.columns[place] for place in rest)
     form = replace(table.form, counters=counters)
     cut = replace(
         table,
-        values=table.values[order][:, rest],
+        values=table.values[kept][:, rest],
         columns=channels,
-        times=None if table.times is None else table.times[order],
-        order=table.order[order],
+        times=None if table.times is None else table.times[kept],
+        order=table.order[kept],
         series=tuple(series),
         form=replace(form, channels=channels) if form.long else form,
     )
-    return cut, table.values[order][:, places], ahead or None
+    return cut, table.values[kept][:, places], ahead or None

@@ -243,10 +243,10 @@ def resolve(
         from sacm.data import anomaly_data, classification_data, forecasting_data
 
         if task == "forecasting":
-            return forecasting_data(source, options)
+            return forecasting_data(source, **options)
         if task == "anomaly":
-            return anomaly_data(source, options=options)
-        return classification_data(Path(source), options=options)
+            return anomaly_data(source, **options)
+        return classification_data(Path(source), **options)
     ratios = options.pop("split", None)
     refuse_options(str(source), options)
     data = load(str(source), ratios=ratios)
