@@ -95,8 +95,8 @@ def test_subjects_are_kept_together() -> None:
     ("change", "message"),
     [
         (lambda X, y: (X, y[:-1]), "24 training cases but labels"),
-        (lambda X, y: (X, np.zeros(24)), "all 24 cases have the same label"),
-        (lambda X, y: (X, y[:, None]), "labels y must be"),
+        (lambda X, y: (X, np.zeros(24)), r"all training cases have the label 0\.0"),
+        (lambda X, y: (X, y[:, None]), r"24 training cases but labels \[24, 1\]"),
         (lambda X, y: (X, np.full(24, np.nan)), "name classes, all numbers or all text"),
         (lambda X, y: (X, np.array([1, "a"] * 12, dtype=object)), "all numbers or all text"),
         (lambda X, y: (5, y), "cases come as an array"),

@@ -179,7 +179,7 @@ def from_padded(arrays: Arrays, label: str) -> ClassificationData:
             f"as {classes[0]!r}: cases are classified, numbers cannot be learnt."
         )
     if len(classes) < 2:
-        raise DataError(f"{label}: all training cases have the label {classes[0]!r}.")
+        raise DataError(f"{label}: all training cases have the label {classes[0]!r} (1 class).")
     return ClassificationData(name=label, **fields, classes=classes, notes=tuple(notes))
 
 

@@ -17,8 +17,6 @@ from sacm.data.scaling import fill_data
 from sacm.errors import ArgumentError
 from sacm.registry import TRAINING_FAULTS, Registry
 
-_USUAL_RATIO = 0.3
-
 ValueFault = Callable[[np.ndarray, float, int], np.ndarray]
 Corruptible = TypeVar("Corruptible", np.ndarray, Tensor, ForecastingData)
 
@@ -29,15 +27,6 @@ class Fault:
 
     `values` gets a float64 array `[..., C]`, which it must not change, a level (0 to `largest`; 0
     changes nothing) and a seed; it returns an array of the same shape.
-
-    Example:
-        >>> import sacm
-        >>> from sacm.registry import temporary_entries
-        >>> with temporary_entries():
-        ...     fault = Fault("values shrink", lambda x, level, seed: (1 - level) * x, largest=1.0)
-        ...     _ = CORRUPTIONS.register("shrink")(fault)
-        ...     sacm.data.corrupt(np.array([1.0, -4.0]), "shrink", 0.5)
-        array([ 0.5, -2. ])
     """
 
     title: str
@@ -68,9 +57,6 @@ def corrupt(
         seed: Of the random draw.
         targets: What a `ForecastingData` is to forecast: its clean values ("clean"), or the
             corrupted ones ("same"). Values that are gone are interpolated and not observed.
-
-    Raises:
-        ArgumentError: There is no such fault, or it does not fit the data or the level.
 
     Example:
         >>> float((corrupt(np.ones((50, 2)), "missing", 0.3) == 0).mean()) > 0.2
@@ -106,19 +92,13 @@ def with_values(data: ForecastingData, values: np.ndarray, *, clean: bool) -> Fo
 
 
 def parse_contamination(text: str) -> tuple[str, float]:
-    """Fault and share of a text such as `mix(0.3)`; without a share it is 0.3.
-
-    Example:
-        >>> parse_contamination("MIX(.1)")
-        ('mix', 0.1)
-    """
-    match = re.fullmatch(r"([^(]+)(?:\((\d*\.?\d+)\))?", text.replace(" ", ""))
-    ratio = float(match[2] or _USUAL_RATIO) if match else 0.0
-    if match is None or not 0 < ratio <= 1:
+    """Fault and share of a text such as `mix(0.3)`."""
+    match = re.fullmatch(r"([^(]+)\((\d*\.?\d+)\)", text.replace(" ", ""))
+    if match is None or not 0 < float(match[2]) <= 1:
         raise ArgumentError(
             f"contamination {text!r}: write a fault and a share in (0, 1], such as mix(0.3)."
         )
-    return TRAINING_FAULTS.entry(match[1]).name, ratio
+    return TRAINING_FAULTS.entry(match[1]).name, float(match[2])
 
 
 def corrupt_training(data: AnyData, contamination: str, *, seed: int = 0) -> AnyData:
@@ -129,12 +109,10 @@ def corrupt_training(data: AnyData, contamination: str, *, seed: int = 0) -> Any
 
     Args:
         data: One of the three data sets.
-        contamination: A fault of a plug-in and a share, such as "mix(0.3)"; an empty text changes
-            nothing.
+        contamination: A fault and a share, such as "mix(0.3)"; an empty text changes nothing.
         seed: Seed of the positions and sizes of faults.
     """
     if not contamination:
         return data
     kind, ratio = parse_contamination(contamination)
-    worse: AnyData = TRAINING_FAULTS.get(kind)(data, ratio, seed)
-    return worse
+    return TRAINING_FAULTS.get(kind)(data, ratio, seed)

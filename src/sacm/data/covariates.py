@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from sacm.errors import ArgumentError, DataError
 SECONDS_A_DAY = 86_400
 # The first calendar table of the published Informer has this size where a step is a day or longer.
 COARSE_STEPS = 60
-# Columns that are known up to the last value of the channels, or for the steps to forecast, too.
+# Columns that are known up to the last value of the channels; for the steps to forecast, too.
 ROLES = ("past", "future")
 Roles = dict[str, tuple[str, ...]]
 
@@ -56,9 +57,6 @@ def future_timestamps(
         return np.asarray(timestamps[-1] + np.arange(1, horizon + 1) * step)
     import pandas as pd
 
-    from sacm.data.times import check_frequency
-
-    check_frequency(frequency)
     ahead = pd.date_range(timestamps[-1], periods=horizon + 1, freq=frequency)
     # A last stamp off the grid is not part of the range, which then has one step too many.
     following = ahead[ahead > timestamps[-1]][:horizon]
@@ -69,10 +67,11 @@ def roles_of(options: Mapping[str, Any]) -> Roles:
     """The columns that options ask for by role, none where they ask for nothing."""
     given = {role: options.get(role) or () for role in ROLES}
     roles = {k: (names,) if isinstance(names, str) else tuple(names) for k, names in given.items()}
-    twice = set(roles["past"]) & set(roles["future"])
-    if twice or any(len(set(names)) < len(names) for names in roles.values()):
-        name = min(twice or (n for names in roles.values() for n in names if names.count(n) > 1))
-        raise ArgumentError(f"column {name!r} is named twice: it is a past or a future covariate.")
+    for name, count in Counter(name for names in roles.values() for name in names).items():
+        if count > 1:
+            raise ArgumentError(
+                f"column {name!r} is named twice: it is a past or future covariate."
+            )
     return roles
 
 

@@ -144,7 +144,6 @@ class ForecastingData:
 
     @property
     def channels(self) -> int:
-        """Number of channels C."""
         return int(self.values.shape[1])
 
     @property
@@ -163,12 +162,9 @@ class ForecastingData:
     def take(self, places: Sequence[int]) -> ForecastingData:
         """Some of the channels."""
         names = ("values", "targets", "observed", "broken", "interpolated")
-        arrays: dict[str, Any] = {
-            name: np.ascontiguousarray(array[:, places])
-            for name in names
-            if (array := getattr(self, name)) is not None
-        }
-        return replace(self, columns=tuple(self.columns[place] for place in places), **arrays)
+        arrays = {name: getattr(self, name) for name in names}
+        taken: Any = {k: v if v is None else v[:, places].copy() for k, v in arrays.items()}
+        return replace(self, columns=tuple(self.columns[place] for place in places), **taken)
 
     def ranges(self, split: str) -> tuple[range, ...]:
         """The rows of `split`, one range for each segment that has any."""
@@ -176,7 +172,7 @@ class ForecastingData:
         return segment_ranges(pieces, self.splits[split])
 
     def by_series(self, ranges: Iterable[range]) -> dict[str, list[range]]:
-        """Ranges of rows, each inside one segment, by the series that they belong to."""
+        """Ranges of rows, each inside one segment, by their series."""
         starts = [segment.start for segment in self.segments]
         grouped: dict[str, list[range]] = {}
         for rows in ranges:
@@ -217,12 +213,10 @@ class ClassificationData:
 
     @property
     def channels(self) -> int:
-        """Number of channels C."""
         return int(self.X_train.shape[1])
 
     @property
     def length(self) -> int:
-        """Number of time steps L."""
         return int(self.X_train.shape[2])
 
     def encode(self, labels: np.ndarray) -> np.ndarray:
@@ -270,7 +264,6 @@ class AnomalyData:
 
     @property
     def channels(self) -> int:
-        """Number of channels C."""
         return int(self.train.shape[1])
 
     def segment_names(self) -> np.ndarray:
@@ -304,17 +297,12 @@ DATA_TYPES: dict[TaskName, type[AnyData]] = {
 # Notes describe how the data came here; the same content found elsewhere is the same data. What
 # lies ahead of the last row is for forecasts, not for training.
 IGNORED = ("notes", "understood", "ahead", "form")
-LENGTH = 16
 
 
 def fingerprint(data: AnyData) -> str:
-    """Hash everything of a data set that models see.
+    """Hash everything of a data set that models see: 16 hexadecimal digits.
 
-    Optional fields that are absent (at their default) do not count, so that a field added to a data
-    set later changes no fingerprint.
-
-    Returns:
-        The first 16 hexadecimal digits of the SHA-256.
+    Optional fields that are absent do not count: a field that is added later changes no hash.
     """
     digest = hashlib.sha256(type(data).__name__.encode())
     for item in fields(data):
@@ -327,7 +315,7 @@ def fingerprint(data: AnyData) -> str:
                 digest.update(value.tobytes())
             else:
                 digest.update(repr(value).encode())
-    return digest.hexdigest()[:LENGTH]
+    return digest.hexdigest()[:16]
 
 
 Kind = Literal["array", "tensor", "series", "pandas", "polars"]
@@ -363,13 +351,9 @@ class Form:
         columns: Sequence[str],
         times: np.ndarray | None,
     ) -> Any:
-        """Give forecasts back as an object like the one the data came in; polars as pandas.
+        """Give forecasts `[S, H, C]` back as an object like the one the data came in.
 
-        Args:
-            values: Forecasts `[S, H, C]`.
-            series: Names of the S series.
-            columns: Names of the C channels.
-            times: Future timestamps `[S, H]`, None for data without dates.
+        Polars becomes pandas. `times` `[S, H]` are future timestamps, None without dates.
         """
         if self.kind in ("array", "tensor"):
             array = values[0, :, 0] if self.flat else values[0]

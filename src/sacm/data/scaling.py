@@ -105,8 +105,7 @@ class ChannelScaler:
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> ChannelScaler:
         """The scaler that `to_dict` described."""
-        names = [name for name in ("mean", "std", "reference") if name in record]
-        arrays = {name: np.array(record[name], np.float32) for name in names}
+        arrays = {k: np.array(v, np.float32) for k, v in record.items() if k != "series"}
         return cls(**arrays, series=tuple(record.get("series", ())))
 
 

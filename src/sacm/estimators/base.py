@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import random
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from inspect import Parameter, Signature, getdoc
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -87,8 +87,7 @@ class Estimator(BaseEstimator):
         def store(self: Estimator, *arguments: Any, **named: Any) -> None:
             bound = signature.bind(self, *arguments, **named)
             bound.apply_defaults()
-            for name, value in list(bound.arguments.items())[1:]:
-                setattr(self, name, value)
+            self.__dict__.update(list(bound.arguments.items())[1:])
 
         store.__signature__ = signature  # type: ignore[attr-defined]
         cls.__init__ = store  # type: ignore[method-assign]
@@ -106,7 +105,6 @@ class Estimator(BaseEstimator):
         return make_settings(**_plain(values))
 
     def _train(self, settings: RunSettings, data: Any) -> None:
-        """Train on a data container and keep the outcome."""
         hardware = Hardware(accelerator=self.accelerator, show_progress=self.verbose)
         with _own_randomness(), tempfile.TemporaryDirectory(prefix="sacm-") as temporary:
             folder = Path(self.folder or temporary)
@@ -116,23 +114,20 @@ class Estimator(BaseEstimator):
             self.notes_ = (*data.notes, *run.metrics.get("notes", ()))
 
     def _adopt(self, predictor: Predictor) -> None:
-        """Take over a trained network."""
         self.predictor_ = predictor
         self.model_, self.settings_ = predictor.network, predictor.settings
         self.scaler_, self.n_features_in_ = predictor.scaler, predictor.shape.channels
 
     @property
     def _fitted(self) -> Predictor:
-        """The trained network."""
         if not hasattr(self, "predictor_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit first.")
         return self.predictor_
 
     def save(self, path: str | Path) -> None:
-        """Write a folder of JSON and safetensors, whole or not at all.
+        """Write a folder of JSON and safetensors without the training data, whole or not at all.
 
-        `Predictor.load` takes it too: it has the files of a run, and one more. The training data
-        are not in it.
+        `Predictor.load` takes it too.
         """
         predictor, path = self._fitted, Path(path)
         record = {"kind": type(self).__name__, "parameters": _plain(self.get_params(deep=False))}
@@ -158,17 +153,15 @@ class Estimator(BaseEstimator):
         if not (folder / _RECORD).is_file():
             raise ArgumentError(f"{path} is not a saved estimator: it holds no {_RECORD}.")
         record = read_json(folder / _RECORD)
-        try:
-            kind, parameters = record["kind"], record["parameters"]
-            history, notes = record["history"], tuple(record["notes"])
-        except (KeyError, TypeError):
-            raise ArgumentError(f"{path} is damaged: save the estimator again.") from None
+        if {"kind", "parameters", "history", "notes"} - {*record}:
+            raise ArgumentError(f"{path} is damaged: save the estimator again.")
+        kind = record["kind"]
         if kind != cls.__name__:
             raise ArgumentError(f"{path} holds a {kind}: load it with sacm.{kind}.load.")
-        estimator = cls(**parameters)
+        estimator = cls(**record["parameters"])
         with _own_randomness():
             estimator._adopt(Predictor.load(folder))
-        estimator.history_, estimator.notes_ = history, notes
+        estimator.history_, estimator.notes_ = record["history"], tuple(record["notes"])
         return estimator
 
 
@@ -185,14 +178,11 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-@contextmanager
-def _own_randomness() -> Iterator[None]:
+def _own_randomness() -> ExitStack:
     """Training seeds everything; the caller's random numbers go on as if it had not."""
-    python, numpy = random.getstate(), np.random.get_state()
-    try:
-        devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-        with torch.random.fork_rng(devices):
-            yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    stack = ExitStack()
+    stack.callback(random.setstate, random.getstate())
+    stack.callback(np.random.set_state, np.random.get_state())
+    stack.enter_context(torch.random.fork_rng(devices))
+    return stack

@@ -26,8 +26,8 @@ class Classifier(ClassifierMixin, Estimator):
     `X` is an array `[N, C, L]` or `[N, L]` (NaN after the end of shorter cases), a list of arrays
     `[C, L_i]`, or a frame with one case of one channel a row. A fifth of the training cases chooses
     the epoch; new cases are cut or padded to the longest training case. `strategy="labels"` finds
-    and repairs wrong labels. See `Estimator` for the attributes of a fitted one; `classes_` are the
-    labels as given, sorted.
+    and repairs wrong labels. `classes_` are the sorted labels; see `Estimator` for the other
+    attributes of a fitted one.
 
     Example:
         >>> import numpy as np
@@ -45,8 +45,7 @@ class Classifier(ClassifierMixin, Estimator):
         """Train on cases and their labels; `subjects` `[N]` are kept together in validation."""
         if y is None:
             raise ArgumentError("Classifier requires y to be passed, but the target y is None.")
-        labels = _check_labels(y)
-        data = classification_data(_check_cases(X), labels, subjects=subjects)
+        data = classification_data(_check_cases(X), _check_labels(y), subjects=subjects)
         warn(data.notes)
         self._train(self._settings(data.name), data)
         return self
@@ -75,25 +74,21 @@ class Classifier(ClassifierMixin, Estimator):
         return measure_classes(logits, torch.from_numpy(codes)).row()
 
     def __sklearn_tags__(self) -> Any:
-        """NaN is allowed: it ends a case or is a gap in it. Cases may have several channels."""
+        """NaN ends a case or is a gap in it."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.three_d_array = True
         return tags
 
 
 def _check_labels(y: Any) -> np.ndarray:
-    """Labels `[N]` of at least two classes, all numbers or all text."""
+    """Labels that name classes, all numbers or all text."""
     labels = np.asarray(y)
-    if labels.ndim != 1:
-        raise ArgumentError(f"labels y must be [N], got {list(labels.shape)}.")
     try:
         with np.errstate(invalid="ignore"):  # missing labels are refused in words
             check_classification_targets(labels)
-        classes = np.unique(labels)
+        np.unique(labels)
     except (TypeError, ValueError) as error:
         raise DataError(f"labels y must name classes, all numbers or all text: {error}") from None
-    if len(classes) < 2:
-        raise DataError(f"all {len(labels)} cases have the same label (1 class): two are needed.")
     return labels
 
 
