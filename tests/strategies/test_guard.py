@@ -31,7 +31,7 @@ def test_a_guard_is_saved_with_what_it_learnt(tmp_path: Path) -> None:
     assert flags[0, 15:35, 0].all()
 
 
-@pytest.mark.parametrize("text", ["guard(false_events=0)", "guard(false_events=few)"])
+@pytest.mark.parametrize("text", ["guard(false_events=0)", "guard(repair=some)"])
 def test_wrong_options_are_one_sentence(text: str) -> None:
     with pytest.raises(ArgumentError, match=text.partition("(")[0]):
         parse(text)
@@ -70,3 +70,12 @@ def test_a_run_carries_its_rules(tmp_path: Path) -> None:
     missing = np.isnan(loaded.obey(data).values)
     np.testing.assert_array_equal(missing[:, 0], np.abs(values[:, 0]) > 0.5)
     assert not missing[:, 1].any()
+
+
+def test_nothing_is_repaired_on_request() -> None:
+    data = forecasting_data(break_rows(make_rows(), 200), name="x")
+    prepared = parse("guard(repair=none)").prepare(data, window=48)
+    np.testing.assert_array_equal(prepared.data.values, data.values)
+    assert (prepared.data.observed[205:235, 0] == 0).all()
+    windows = torch.from_numpy(make_rows(48).reshape(1, 48, 2))
+    assert torch.equal(prepared.strategy.inputs(windows), windows)

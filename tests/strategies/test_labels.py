@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from sacm import Classifier
 from sacm.data.datasets import ClassificationData
@@ -55,6 +57,26 @@ def test_what_has_been_repaired_is_not_repaired_again(prepared: Prepared, tmp_pa
     assert parse("labels").load(tmp_path).prepare(noisy, window=40).data is noisy  # type: ignore[arg-type]
 
 
+def test_wrong_labels_may_be_left_out(prepared: Prepared) -> None:
+    noisy = noisy_data()
+    changed = parse("labels(use=drop)").prepare(noisy, window=40).data
+    kept = prepared.data.y_train == noisy.y_train
+    np.testing.assert_array_equal(changed.X_train, noisy.X_train[kept])
+    np.testing.assert_array_equal(changed.y_train, noisy.y_train[kept])
+    assert len(changed.lengths_train) == len(changed.y_train) < 120
+    assert changed.classes == ("fast", "slow")
+
+
+def test_replaced_labels_may_count_by_their_confidence() -> None:
+    fitted = parse("labels(use=soft)").prepare(noisy_data(), window=40).strategy
+    run = fitted.begin(torch.nn.Linear(1, 1), None)  # type: ignore[arg-type]
+    batch = SimpleNamespace(positions=torch.tensor([0, WRONG[0], 1]))
+    weights = run.weights(batch, torch.zeros(3, 2))
+    assert weights is not None
+    assert weights[0] == weights[2] == 1
+    assert 0.5 <= float(weights[1]) < 1
+
+
 def test_labels_that_cannot_be_judged_stay() -> None:
     random, noisy = np.random.default_rng(0), noisy_data()
     noise = random.normal(size=noisy.X_train.shape).astype(np.float32)
@@ -73,12 +95,14 @@ def test_very_few_suspicious_labels_stay() -> None:
     assert "1 of 120 look wrong, fewer than 2%" in prepared.notes[0]
 
 
-def test_it_is_for_classification() -> None:
+def test_it_is_for_classification_and_knows_three_uses() -> None:
     with pytest.raises(ArgumentError, match="labels is for classification"):
         parse("labels").check_task("forecasting")
+    with pytest.raises(ArgumentError, match="relabel, drop, soft"):
+        parse("labels(use=guess)")
 
 
-@pytest.mark.parametrize("strategy", ["labels", "labels+sacm"])
+@pytest.mark.parametrize("strategy", ["labels", "labels(use=soft)+sacm"])
 def test_a_classifier_learns_the_repaired_labels(strategy: str) -> None:
     noisy = noisy_data()
     X, y = waves(40, seed=5)

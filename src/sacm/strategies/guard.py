@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ _GUARD, _WINDOWS = "guard.safetensors", "window_guard.safetensors"
 class GuardStrategy(Strategy):
     """Find broken values and repair them before training; repair inputs at prediction as well.
 
+    repair: What is repaired: broken values (fail), unusual ones too (all), or nothing (none).
     rules: A file with what you know about the channels, as `sacm rules` writes one.
     keep: Events that stay as measured: a file of `sacm quality --flags`, column keep filled in.
     false_events: Expected false events in 10,000 normal values; a higher number finds more.
@@ -37,6 +38,7 @@ class GuardStrategy(Strategy):
 
     tasks: ClassVar[tuple[TaskName, ...]] = ("forecasting", "anomaly")
 
+    repair: Literal["fail", "all", "none"] = "fail"
     rules: str = ""
     keep: str = ""
     false_events: float = 1.0
@@ -53,10 +55,11 @@ class GuardStrategy(Strategy):
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Fit a guard on the training part and repair what is learnt from."""
         windows = isinstance(data, ForecastingData) and window >= SHORTEST_WINDOW
-        length = window if windows else None
-        guard = Guard(self.rules or None, self.false_events, length, keep=self.keep or None)
-        repaired, share = repair_for_training(data, guard.fit(data))
-        module = scaled_module(guard, repaired, window) if windows else None
+        options = self.rules or None, self.false_events, window if windows else None, self.repair
+        guard = Guard(*options, self.keep or None).fit(data)
+        repaired, share = repair_for_training(data, guard)
+        acts = windows and self.repair != "none"
+        module = scaled_module(guard, repaired, window) if acts else None
         note = (f"The guard repaired {share:.2%} of the training values.",)
         filled, _, notes, *_ = super().prepare(repaired, window=window)
         fitted = FittedGuard(**vars(self), guard=guard, module=module)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from sacm.strategies.base import Prepared, Strategy
-from sacm.strategies.fixed import Raw
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sacm.strategies.base import Prepared, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import register
 from sacm.types import TaskName
 
@@ -17,12 +20,17 @@ LEAST_FLAGGED = 0.02  # share of the labels; fewer hardly matter, and may be cor
 @register("labels")
 @dataclass(frozen=True)
 class LabelsStrategy(Strategy):
-    """Find wrong labels and replace them before training, those of validation cases too.
+    """Find wrong labels and repair them before training, those of validation cases too.
 
     Where fewer than 2 % are flagged, all labels stay as they are.
+
+    use: What becomes of a flagged case: it gets the suggested label (relabel), it is left out
+        (drop), or it gets the suggested label and counts by its confidence (soft).
     """
 
     tasks: ClassVar[tuple[TaskName, ...]] = ("classification",)
+
+    use: Literal["relabel", "drop", "soft"] = "relabel"
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Repair the labels of training and validation cases; test labels are never looked at."""
@@ -34,11 +42,50 @@ class LabelsStrategy(Strategy):
         if not reason and flagged.mean() < LEAST_FLAGGED:
             reason = f"{count} look wrong, fewer than {LEAST_FLAGGED:.0%}."
         if reason:
-            return Prepared(data, Raw(), (f"The training labels stay as they are: {reason}",))
-        note = f"{quality.noise_rate:.0%} of the training labels look wrong: {count} were replaced."
-        repaired = replace(data, y_train=quality.repaired.astype(data.y_train.dtype))
-        return Prepared(repaired, Raw(), (note,))
+            note = f"The training labels stay as they are: {reason}"
+            return Prepared(data, FittedLabels(self.use), (note,))
+        what = "left out" if self.use == "drop" else "replaced"
+        note = f"{quality.noise_rate:.0%} of the training labels look wrong: {count} were {what}."
+        weights = None
+        if self.use == "soft":
+            weights = torch.from_numpy(np.where(flagged, quality.confidence, 1).astype(np.float32))
+        kept = ~flagged if self.use == "drop" else slice(None)
+        subjects = data.subjects_train
+        repaired = replace(
+            data,
+            X_train=data.X_train[kept],
+            y_train=quality.repaired[kept].astype(data.y_train.dtype),
+            lengths_train=data.lengths_train[kept],
+            subjects_train=None if subjects is None else subjects[kept],
+        )
+        return Prepared(repaired, FittedLabels(self.use, weights), (note,))
 
     def load(self, folder: Path) -> Strategy:
-        """After training nothing is left to do: labels to evaluate on stay as they are."""
-        return Raw()
+        """The strategy of a run that has been trained: labels to evaluate on stay as they are."""
+        return FittedLabels(self.use)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLabels(LabelsStrategy):
+    """The strategy after its repair, with weights `[N]` of training cases if they differ."""
+
+    case_weights: Tensor | None = None
+
+    def prepare(self, data: Any, *, window: int) -> Prepared:
+        """Leave data to evaluate on or to predict from as they are."""
+        return Prepared(data, self)
+
+    def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
+        """Weigh cases during training, if they differ."""
+        return StrategyRun() if self.case_weights is None else WeightedCases(self.case_weights)
+
+
+class WeightedCases(StrategyRun):
+    """Every case counts by a weight of its own."""
+
+    def __init__(self, case_weights: Tensor) -> None:
+        self.case_weights = case_weights
+
+    def weights(self, batch: Any, prediction: Tensor) -> Tensor:
+        """Weights `[B]` of the cases of a batch."""
+        return self.case_weights[batch.positions.cpu()].to(prediction.device)

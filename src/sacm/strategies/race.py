@@ -17,10 +17,10 @@ RECORD = "race.json"
 LEAD = 0.005  # smaller differences in validation did not tell which strategy is better at test
 
 
-@register("race")
+@register("race", aliases=("auto",))
 @dataclass(frozen=True)
 class Race(Strategy):
-    """Train several strategies for a few epochs and go on with the best.
+    """Train several strategies for a few epochs and go on with the best (auto: raw and sacm).
 
     All begin from the same weights and see the same batches. The score of each is its mean
     validation result from the second epoch on; the finished run is that of the winner.

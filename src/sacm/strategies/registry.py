@@ -20,13 +20,14 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 StrategyType = TypeVar("StrategyType", bound=type[Strategy])
 
 
-def register(name: str) -> Callable[[StrategyType], StrategyType]:
+def register(name: str, *, aliases: tuple[str, ...] = ()) -> Callable[[StrategyType], StrategyType]:
     """Give a class decorator that makes a strategy available by name.
 
     Args:
         name: Letters, digits and underscores. What comes in brackets behind it, as in
             `fixed(p=0.2)`, are the fields of the class, a frozen dataclass of numbers, texts and
             booleans; `sacm strategies` shows the first paragraph of its docstring.
+        aliases: Other names it is found by.
 
     Example:
         >>> from dataclasses import dataclass
@@ -46,7 +47,7 @@ def register(name: str) -> Callable[[StrategyType], StrategyType]:
 
     def add(kind: StrategyType) -> StrategyType:
         kind.name = name
-        return STRATEGIES.register(name)(kind)
+        return STRATEGIES.register(name, aliases=aliases)(kind)
 
     return add
 
