@@ -146,7 +146,7 @@ def _merge(rules: Path | None, keep: Path | None, **given: Any) -> dict[str, Any
 
 def parse_overrides(pairs: list[str], asked: dict[str, Any]) -> dict[str, Any]:
     """`key=value` pairs with values of the type that the backbone's own have."""
-    from pydantic import ConfigDict, TypeAdapter, ValidationError
+    from pydantic import TypeAdapter, ValidationError
 
     from sacm.backbones.registry import configure, entry
     from sacm.tasks import make_settings
@@ -159,11 +159,10 @@ def parse_overrides(pairs: list[str], asked: dict[str, Any]) -> dict[str, Any]:
         key, separator, text = pair.partition("=")
         if not separator:
             raise ArgumentError(f"--set takes key=value, got {pair!r}.")
-        default = getattr(defaults, key, None)
-        kind: Any = Any if default is None else type(default)
-        adapter = TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False))
+        default: Any = getattr(defaults, key, "")
+        read = TypeAdapter(type(default)).validate_json
         try:
-            chosen[key] = text if kind is str else adapter.validate_json(text, strict=True)
+            chosen[key] = text if isinstance(default, str) else read(text, strict=True)
         except ValidationError:
             raise ArgumentError(f"--set {pair}: expected a value like {default!r}.") from None
     configure(backbone, size=settings.size, overrides=chosen)

@@ -34,17 +34,10 @@ def read_data(settings: RunSettings, runs: Path) -> Any:
     from sacm.data import resolve
 
     check_writable(runs)
-    data = resolve(settings.data, task=settings.task, reading=settings.reading())
-    show_reading(data, settings)
+    data: Any = resolve(settings.data, task=settings.task, reading=settings.reading())
+    understood = getattr(data, "understood", ())
+    show_notes(data.notes, [*understood, *describe_cut(data, settings)] if understood else ())
     return data
-
-
-def show_reading(data: Any, settings: RunSettings | None = None) -> None:
-    """Say how data were read, and, for the settings of a run, into what they are cut."""
-    lines = list(getattr(data, "understood", ()))
-    if lines and settings is not None:
-        lines += describe_cut(data, settings)
-    show_notes(data.notes, lines)
 
 
 def describe_cut(data: Any, settings: RunSettings) -> list[str]:

@@ -11,7 +11,7 @@ import typer
 from typer import Option
 
 from sacm.cli.options import AsJson, KeepFile, RulesFile, takes_reading
-from sacm.cli.output import note, show_json, show_reading, show_table, write_frame
+from sacm.cli.output import note, show_json, show_notes, show_table, write_frame
 from sacm.errors import ArgumentError, DataError
 
 _LACKS = ("target", "split", "scaling", "category")  # options that are not of the table
@@ -124,9 +124,8 @@ def _check_outputs(data: str, paths: list[Path]) -> None:
     for path in paths:
         if path.is_dir() or path.absolute() == Path(data).absolute():
             raise ArgumentError(f"{path} is a folder or holds the data: name another file.")
-    absolute = [path.absolute() for path in paths]
-    for path in {path for path in paths if absolute.count(path.absolute()) > 1}:
-        raise ArgumentError(f"{path} is named for two outputs: name a file for each.")
+        if paths.count(path) > 1:
+            raise ArgumentError(f"{path} is named for two outputs: name a file for each.")
 
 
 def _read(data: str, train: float | None, reading: dict[str, Any]) -> Any:
@@ -165,7 +164,7 @@ def score(
 
     everything = {**reading, "split": ALL_ROWS} if names_file(file) else reading
     data: Any = fill_data(resolve(file, task="forecasting", reading=everything))[0]
-    show_reading(data)
+    show_notes(data.notes, data.understood)
     ranked = rank_windows(data, window)
     if out is not None:
         write_frame(ranked, out)

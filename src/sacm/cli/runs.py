@@ -7,17 +7,13 @@ import json
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from sacm.cli.options import AsJson, RunName, Runs
 from sacm.cli.output import note, show_json, show_results, show_table, show_texts
 from sacm.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from sacm.inference import Predictor
-    from sacm.training import Run
 
 HELP = "List, show, report or remove runs.\n\nExample: sacm runs list"
 runs = typer.Typer(add_completion=False, no_args_is_help=True, help=HELP)
@@ -150,7 +146,7 @@ def find_run(name: Path) -> Path:
     return begun[0].parent if begun else name
 
 
-def load_run(folder: Path) -> Run:
+def load_run(folder: Path) -> Any:
     """A finished run: a folder, `latest`, or the beginning of a name."""
     from sacm.training import Run
 
@@ -163,7 +159,7 @@ def load_run(folder: Path) -> Run:
 
 def load_predictor(
     run: Path, rules: Path | None = None, keep: Path | None = None, **reading: Any
-) -> tuple[Run, Predictor]:
+) -> tuple[Any, Any]:
     """A finished run and its network, with other options for reading and other rules."""
     from sacm.cli.options import check_reading
     from sacm.inference import Predictor

@@ -198,14 +198,9 @@ def tune(
         record = {"chosen": tuned.chosen, "value": tuned.value, "trials": tuned.trials}
         output.show_json({"run": str(run.folder), **record, **run.metrics})
         return
-    complete = [trial for trial in tuned.trials if trial["state"] == "complete"]
-    names = ("number", "value", *tuned.chosen)
-    rows = [[trial.get(name) for name in names] for trial in complete[:5]]
-    title = f"{len(complete)} trials, {len(tuned.trials) - len(complete)} stopped early"
-    headings = ("trial", f"validation {run.settings.select}", *tuned.chosen)
-    output.show_table(headings, rows, title=title)
     output.show_results(run.settings.task, run.metrics)
-    note(f"Chosen: {_spell(tuned.chosen)}. The runs of the trials are in {tuned.folder}.")
+    note(f"Chosen: {_spell(tuned.chosen)}; validation {run.settings.select} {tuned.value:.4g}.")
+    note(f"The runs of the {len(tuned.trials)} trials are in {tuned.folder}.")
     typer.echo(f"run: {run.folder}")
     note(f"Next: sacm predict {run.folder}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -86,16 +85,9 @@ def evaluate(
     metrics = {**result.record(), "test_windows": result.evaluated}
     if data is None:
         trained_on = read_json(finished.folder / "environment.json").get("fingerprint")
-        stored = finished.metrics.get("test", {})
-        changes = [
-            f"{name} is {value}, but the run recorded {stored.get(name)}."
-            for name, value in result.row.items()
-            if not math.isclose(stored.get(name) or 0, value or 0, rel_tol=1e-5, abs_tol=1e-12)
-        ]
-        facts |= {"same_data": trained_on == fingerprint(source), "same_results": not changes}
+        facts["same_data"] = trained_on == fingerprint(source)
         if not facts["same_data"]:
             note(f"Note: {finished.settings.data} has changed since the run was trained.")
-        output.show_notes(changes)
     if as_json:
         output.show_json({**facts, **metrics})
     else:

@@ -53,13 +53,12 @@ def forecast_figure(
         ends = [str(name).removeprefix(lower) for name in forecast if str(name).startswith(lower)]
         for end in ends:
             bounds = forecast[f"{lower}{end}"], forecast[f"{column}_upper_{end}"]
-            low, high = (np.concatenate([values[-1:], bound]) for bound in bounds)
+            low, high = (np.append(values[-1], bound) for bound in bounds)
             axes.fill_between(joined, low, high, color=style.KEPT, alpha=0.18, linewidth=0)
             layers = sum(float(other) >= float(end) for other in ends)
             shade = 1 - (1 - 0.18) ** layers  # a narrow band lies on the wider ones
             entries[f"{end} % interval"] = Rectangle((0, 0), 1, 1, color=style.KEPT, alpha=shade)
-        middle = np.concatenate([values[-1:], forecast[column]])
-        axes.plot(joined, middle, color=style.KEPT, linewidth=1.4)
+        axes.plot(joined, np.append(values[-1], forecast[column]), color=style.KEPT, linewidth=1.4)
         if repaired is not None and repaired[:, place].any():
             marked = np.zeros(len(values), bool)
             marked[-len(repaired) :] = repaired[-len(values) :, place]
