@@ -26,14 +26,15 @@ def measure(name: str, data: Any, part: str) -> dict[str, Any]:
     """One line: fail and suspect events, and the kinds of fail values."""
     quality = sacm.inspect(data)
     size = quality.flags.size / 1e4
-    fail = [event for event in quality.events if event.grade == 2 and event.kind != "missing"]
+    values = [event for event in quality.events if event.channel in quality.recording.columns]
+    fail = [event for event in values if event.grade == 2 and event.kind != "missing"]
     kinds = {kind: sum(event.kind == kind for event in fail) for kind in quality.kinds[1:]}
     return {
         "table": name,
         "part": part,
         "values": quality.flags.size,
         "fail_events": round(len(fail) / size, 2),
-        "suspect_events": round(sum(event.grade == 1 for event in quality.events) / size, 2),
+        "suspect_events": round(sum(event.grade == 1 for event in values) / size, 2),
         "fail_percent": round(100 * quality.share, 3),
         "suspect_percent": round(100 * float((quality.grades == 1).mean()), 3),
         "kinds": " ".join(f"{kind}:{count}" for kind, count in kinds.items() if count),

@@ -224,7 +224,7 @@ def test_wrong_windows_are_refused(window: Any) -> None:
 def test_what_was_counted_as_missing_or_uneven_is_said() -> None:
     infinite, uneven = (sacm.inspect(READ[name]()) for name in ("infinite values", "missing rows"))
     assert infinite.recording.notes == ("Column 0: infinite values are gaps (2).",)
-    assert any("10 of 200 rows on the grid of step h" in each for each in uneven.sentences())
+    assert any("10 missing rows at 1 place" in sentence for sentence in uneven.sentences())
 
 
 @pytest.mark.parametrize("name", ["two rows", "a constant channel", "a channel without a value"])

@@ -217,14 +217,19 @@ def test_events_name_channel_kind_grade_and_times() -> None:
     assert (frame["keep"] == "").all()
 
 
-def test_missing_rows_and_times_beside_the_grid_are_noted_and_are_no_events() -> None:
+def test_the_time_axis_has_events_of_its_own() -> None:
     frame = tables.wide(tables.healthy())
     frame.loc[100, "date"] += pd.Timedelta(minutes=20)
     quality = sacm.inspect(frame.drop(index=range(200, 210)))
-    assert {event.channel for event in quality.events} <= {"load", "heat"}
-    assert "rows are off the grid" in quality.summary()
-    missing = sacm.inspect(tables.wide(tables.healthy()).drop(index=range(200, 210)))
-    assert "10 of 400 rows on the grid of step h are missing" in missing.summary()
+    events = {event.kind: event for event in quality.events if event.channel == "time"}
+    assert set(events) == {"missing rows", "jitter"}
+    assert events["missing rows"].severity == 10
+    assert events["missing rows"].first_time == np.datetime64("2024-01-09T07:00")
+    assert "10 missing rows" in quality.summary()
+    months = pd.DataFrame(
+        {"date": pd.date_range("2000-01-31", periods=120, freq="ME"), "y": np.arange(120.0) ** 1.1}
+    )
+    assert not [e for e in sacm.inspect(months).events if e.channel == "time"]
 
 
 def test_the_summary_speaks_of_broken_and_unusual_values(capsys: Any) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import sacm
 from sacm.errors import ArgumentError, DataError
 from sacm.quality import labels
 from sacm.quality.label_model import divide
@@ -122,7 +123,7 @@ def test_the_same_seed_gives_the_same_answer(found: LabelQuality) -> None:
 
 def test_checked_cases_are_kept(found: LabelQuality) -> None:
     case = int(np.flatnonzero(found.flagged)[0])
-    again = find_wrong_labels(waves()[0], found.given, keep=[case])
+    again = sacm.inspect(waves()[0], y=found.given, keep=[case])
     assert not again.flagged[case]
     assert again.repaired[case] == found.given[case]
     assert (again.flagged.sum(), found.flagged.sum() - 1) == (found.flagged.sum() - 1,) * 2

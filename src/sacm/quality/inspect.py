@@ -6,7 +6,6 @@ from typing import Any
 
 from sacm.quality.guard import Guard
 from sacm.quality.recording import read_recording
-from sacm.quality.result import Quality
 
 
 def inspect(
@@ -18,14 +17,16 @@ def inspect(
     repair: str = "fail",
     keep: Any = None,
     time: str | None = None,
-) -> Quality:
+    y: Any = None,
+) -> Any:
     """Find broken and unusual values, and what they probably were.
 
     Fail values are broken and repaired; suspect values are unusual, may be real, and stay.
 
     Args:
         data: A pandas or polars frame, array `[T]` or `[T, C]`, tensor, file, long table
-            `unique_id, ds, y`, or a data set of forecasting or of anomaly detection.
+            `unique_id, ds, y`, or a data set of forecasting or of anomaly detection; with `y`
+            cases `[N, C, L]`.
         train: Rows that thresholds are learnt from: a share in (0, 1], a number of rows, or a
             range. None: the data set's own training part, or all rows.
         rules: A rules file or a dict of rules; see `sacm.quality.rules`.
@@ -33,6 +34,11 @@ def inspect(
         repair: Which grades are repaired: "fail", "all" or "none".
         keep: Events that stay as measured: a table of `to_frame` with its column `keep` filled in.
         time: The time column of a frame or file, where it is not found by itself.
+        y: Labels `[N]` of cases: they are judged, and `keep` holds positions of cases whose label
+            is right.
+
+    Returns:
+        A `Quality`; with labels a `LabelQuality` of `sacm.quality.labels`.
 
     Raises:
         DataError: The data cannot be read.
@@ -45,5 +51,9 @@ def inspect(
         >>> [event.kind for event in inspect(rows).events]
         ['stuck']
     """
+    if y is not None:
+        from sacm.quality.labels import find_wrong_labels
+
+        return find_wrong_labels(data, y, keep=() if keep is None else keep)
     recording = read_recording(data, train, reading={} if time is None else {"time": time})
     return Guard(rules, false_events, None, repair, keep).fit_inspect(recording)

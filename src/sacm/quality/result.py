@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sacm.quality.config import FAIL, GRADES, KINDS, SUSPECT, VALUES, GuardConfig
-from sacm.quality.predictor import Array, list_names, robust_scale
-from sacm.quality.recording import Recording
-from sacm.quality.rules import RULES
+from sacm.quality.predictor import Array, find_segments, list_names, robust_scale
+from sacm.quality.recording import STEP_ROOM, Recording
+from sacm.quality.rules import RULES, UNITS
 from sacm.reports.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+TIME = "time"
+"""What events of the time axis have for a channel."""
+TIME_KINDS = ("duplicate rows", "missing rows", "jitter")
 _WORST = 5
 _MOST_SEVERE = 10.0  # deviations; beyond it an event is as bad as it can be
 
@@ -30,8 +33,8 @@ _MOST_SEVERE = 10.0  # deviations; beyond it an event is as bad as it can be
 class QualityEvent:
     """A segment of one kind and grade in one channel."""
 
-    channel: str
-    kind: str  # one of `KINDS`
+    channel: str  # its name; "time" for an event of the time axis
+    kind: str  # one of `KINDS`; of the time axis one of `TIME_KINDS`
     grade: int  # 1 suspect, 2 fail
     first: int  # first row, counted from 0 in order of time
     last: int  # last row
@@ -82,7 +85,7 @@ class Quality:
     @cached_property
     def events(self) -> list[QualityEvent]:
         """Everything that was found, by first row."""
-        recording, events = self.recording, []
+        recording, events = self.recording, time_events(self.recording)
         times: Any = [None] * len(self.flags) if recording.times is None else recording.times
         starts = recording.rows.first
         names = dict(zip((s.start for s in recording.segments), recording.labels, strict=True))
@@ -138,6 +141,13 @@ class Quality:
         if unusual := format_share((self.grades == SUSPECT).mean()):
             what = "unusual and may be real: they are reported and not repaired"
             sentences.append(f"{unusual} of the values are {what}.")
+        for kind in TIME_KINDS:
+            places = [event for event in time_events(self.recording) if event.kind == kind]
+            if places:
+                what = f"{sum(event.severity for event in places):,.0f} {kind}"
+                what = "Rows are not evenly spaced" if kind == "jitter" else what
+                at = f"{_count(len(places), 'place')}, first after {_short(places[0].first_time)}"
+                sentences.append(f"Time axis: {what} at {at}.")
         if self.unjudged:
             names = list_names([f"{name!r} ({why})" for name, why in self.unjudged.items()])
             sentences.append(f"Not judged for spikes, bursts and shifts: {names}.")
@@ -156,7 +166,8 @@ class Quality:
 
     def worst_events(self, count: int = _WORST) -> list[QualityEvent]:
         """The events that matter most: broken before unusual, severe and long ones first."""
-        events = sorted(self.events, key=lambda e: -min(e.severity, _MOST_SEVERE) * sqrt(e.rows))
+        events = [event for event in self.events if event.channel != TIME]
+        events.sort(key=lambda e: -min(e.severity, _MOST_SEVERE) * sqrt(e.rows))
         return sorted(events, key=lambda event: -event.grade)[:count]
 
     def event_table(self, count: int = _WORST) -> Table:
@@ -211,6 +222,25 @@ class Quality:
         from sacm.quality.page import quality_page
 
         write_text(Path(path), quality_page(self))
+
+
+def time_events(recording: Recording) -> list[QualityEvent]:
+    """Missing rows, duplicate rows and jitter of the time axis, as suspect events."""
+    times, step, events = recording.times, recording.step, list[QualityEvent]()
+    if times is None or step is None:
+        return events
+    steps = np.diff(times) / np.timedelta64(1, "s") / step
+    for segment, label in zip(recording.segments, recording.labels, strict=True):
+        gaps = steps[segment.start : segment.stop - 1]
+        missing, uneven = gaps > 1.5, np.abs(gaps - np.round(gaps)) > STEP_ROOM
+        uneven &= ~missing & (gaps > 0) & (step <= UNITS["d"] * 25)  # months differ in length
+        for kind, mask in zip(TIME_KINDS, (gaps == 0, missing, uneven), strict=True):
+            for first, stop in zip(*find_segments(mask), strict=True):
+                i, j = segment.start + int(first), segment.start + int(stop)
+                count = (np.round(gaps) - 1)[first:stop].sum() if kind == "missing rows" else j - i
+                place = i, j, float(count), "", label, times[i], times[j]
+                events.append(QualityEvent(TIME, kind, SUSPECT, *place))
+    return events
 
 
 def _count(number: int, noun: str) -> str:
