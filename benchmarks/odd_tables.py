@@ -159,7 +159,7 @@ def add_extra(chance: np.random.Generator, frame: pd.DataFrame, table: OddTable)
     if table.facts["decimal"] == ",":
         table.options += ["--decimal", ","]
     if table.facts["time"] == "when":
-        table.options += ["--time-column", "when"]
+        table.options += ["--time", "when"]
     if kind == "counter":
         frame["No"] = range(1, len(frame) + 1)
     elif kind == "label":

@@ -65,6 +65,11 @@ DateOrder = Annotated[
 ]
 
 
+def is_duration(value: Any) -> bool:
+    """Whether a text says how long: `60`, `90s`, `10m`, `1h`, or `none`."""
+    return not isinstance(_seconds(str(value)), str)
+
+
 def _reading(help: str, *, flag: str | None = None) -> Any:
     """Declare one option for reading; None, the default, means: found in the data."""
     return setting(None, help, flag=flag, panel="Reading your own data")

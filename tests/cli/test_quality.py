@@ -71,6 +71,7 @@ def test_options_reach_the_inspection(sacm: Command, file: Path) -> None:
     table = tables.wide().rename(columns={"date": "seen"})[["load", "heat", "seen"]]
     table.to_csv("late.csv", index=False)
     assert sacm("quality", "late.csv", "--time-column", "seen").code == 0
+    assert sacm("quality", "late.csv", "--time", "seen").code == 0
 
 
 def test_a_long_table_comes_back_long(sacm: Command) -> None:
@@ -111,7 +112,7 @@ def test_names_are_printed_as_they_are(sacm: Command) -> None:
         (("plant.csv", "--rules", "none.yaml"), "none.yaml cannot be read"),
         (("plant.csv", "--keep", "none.csv"), "none.csv cannot be read"),
         (("plant.csv", "--train", "2"), "train = 2.0"),
-        (("plant.csv", "--time-column", "when"), "no column 'when'"),
+        (("plant.csv", "--time", "when"), "no column 'when'"),
         (("plant.csv", "--colour", "red"), "No such option"),
         ((), "Missing argument"),
         (("notes.csv",), "no rows of numbers"),

@@ -76,7 +76,7 @@ def test_predict_reads_the_same_way_and_gives_the_target_with_its_zone(
 def test_predict_takes_other_options_for_other_data(sacm: Command, run: Run) -> None:
     table().rename(columns={"when": "stamp"}).to_csv("next.csv", index=False, sep=";")
     assert "no column 'when'" in sacm("predict", run.folder, "--data", "next.csv").err
-    outcome = sacm("predict", run.folder, "--data", "next.csv", "--time-column", "stamp")
+    outcome = sacm("predict", run.folder, "--data", "next.csv", "--time", "stamp")
     assert outcome.code == 0
     assert outcome.out.startswith("stamp,b")
 
@@ -84,7 +84,7 @@ def test_predict_takes_other_options_for_other_data(sacm: Command, run: Run) -> 
 def test_evaluate_reads_other_data_with_other_options(sacm: Command, run: Run) -> None:
     table().rename(columns={"when": "stamp"}).to_csv("next.csv", index=False, sep=";")
     assert "no column 'when'" in sacm("evaluate", run.folder, "--data", "next.csv").err
-    outcome = sacm("evaluate", run.folder, "--data", "next.csv", "--time-column", "stamp", "--json")
+    outcome = sacm("evaluate", run.folder, "--data", "next.csv", "--time", "stamp", "--json")
     assert outcome.code == 0
     assert json.loads(outcome.out)["test"]["mae"] > 0
     again = sacm("evaluate", run.folder, "--json")
@@ -113,7 +113,7 @@ def test_every_command_that_reads_a_table_has_the_options() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--time-column", "nowhen"), "no column 'nowhen'"),
+        (("--time", "nowhen"), "no column 'nowhen'"),
         (("--zone", "Mars/Base"), "zone 'Mars/Base' is not a time zone"),
         (("--decimal", ";"), "decimal = ';'"),
         (("--date-order", "middle"), "date_order = 'middle'"),
@@ -127,9 +127,7 @@ def test_a_wrong_option_is_one_sentence(
     sacm: Command, options: tuple[str, ...], sentence: str
 ) -> None:
     table().to_csv("x.csv", index=False, sep=";")
-    given = dict(
-        zip(("--time-column", "--ignore", "--decimal"), ("when", "remark", ","), strict=True)
-    )
+    given = dict(zip(("--time", "--ignore", "--decimal"), ("when", "remark", ","), strict=True))
     given[options[0]] = options[1]
     outcome = sacm("score", "x.csv", *(word for pair in given.items() for word in pair))
     assert outcome.code != 0
@@ -158,7 +156,7 @@ def test_an_option_that_the_task_has_no_use_for(
 
 
 def test_options_are_for_files_of_ones_own(sacm: Command) -> None:
-    outcome = sacm("score", "Plant", "--time-column", "date")
+    outcome = sacm("score", "Plant", "--time", "date")
     assert "Plant is a data set with a name, which is read in one way only" in outcome.err
 
 

@@ -129,8 +129,8 @@ def test_a_run_remembers_its_covariates(run: Run, predictor: Predictor) -> None:
 
 
 def test_intervals_and_backtests_take_covariates(predictor: Predictor) -> None:
-    bounds = predictor.tabulate(make_frame(), intervals=(0.4,)).frame
-    assert (bounds["y_lower_40"] <= bounds["y_upper_40"]).all()
+    bounds = predictor.tabulate(make_frame(), quantiles=(0.3, 0.7)).frame
+    assert (bounds["y_q30"] <= bounds["y_q70"]).all()
     data = forecasting_data(make_frame(), past="wind", future="promo")
     found = backtest(predictor, data, origins=2)
     last = make_frame()[: ROWS - HORIZON]

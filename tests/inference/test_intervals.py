@@ -158,10 +158,11 @@ def test_new_values_are_covered(fitted: Forecaster, table: pd.DataFrame, coverag
 
 def test_intervals_of_arrays_come_as_a_frame(fitted: Forecaster, table: pd.DataFrame) -> None:
     rows = table[["load", "heat"]].to_numpy()[1500:1700]
-    framed = fitted.predictor_.predict(rows, intervals=[0.5, 0.8])
+    framed = fitted.predictor_.predict(rows, intervals=[0.5, 0.8], quantiles=[0.25])
     plain = fitted.predictor_.predict(rows)
     np.testing.assert_allclose(framed[["load", "heat"]], plain, rtol=1e-6)
     assert (framed["load_upper_80"] > framed["load_upper_50"]).all()
+    np.testing.assert_array_equal(framed["heat_q25"], framed["heat_lower_50"])
     with pytest.raises(ArgumentError, match="coverage must be between 0 and 1, got 80"):
         fitted.predict_interval(coverage=80)
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, get_args
 from typer import Argument, Option
 
 from sacm.errors import ArgumentError
-from sacm.settings import READING, RunSettings, option_name
+from sacm.settings import READING, RunSettings, is_duration, option_name
 
 Command = Callable[..., None]
 RunName = Annotated[Path, Argument(metavar="RUN", help="A folder, its first letters, or latest.")]
@@ -70,14 +70,16 @@ def takes_settings(
 
     `without` are settings that the command has no option for; `lead` is as for `takes`.
     """
+    alone = "time_limit" in without  # then --time can only mean the column
     fields = [name for name in RunSettings.model_fields if name not in without]
-    options = [*map(_option, fields), *_guard_files()]
+    options = [_option(name, time_flag=alone) for name in fields]
+    options += [_parameter("rules", RulesFile), _parameter("keep", KeepFile)]
     return takes(_merge, into="asked", options=options, lead=lead)
 
 
 def takes_reading(*, without: Sequence[str] = ()) -> Callable[[Command], Any]:
     """Decorate a command so that its `reading` receives the options for reading a user's table."""
-    options = [_option(name) for name in READING if name not in without]
+    options = [_option(name, time_flag=True) for name in READING if name not in without]
     return takes(check_reading, into="reading", options=options)
 
 
@@ -87,8 +89,9 @@ def takes_run(command: Command) -> Any:
 
     # How a run reads its channels is part of its network.
     fixed = ("target", "columns", "split", "scaling")
-    own = [_option(name) for name in READING if name not in fixed]
-    options = [_parameter("run", RunName, required=True), *own, *_guard_files()]
+    options = [_parameter("run", RunName, required=True)]
+    options += [_option(name, time_flag=True) for name in READING if name not in fixed]
+    options += [_parameter("rules", RulesFile), _parameter("keep", KeepFile)]
     return takes(load_predictor, into="loaded", options=options)(command)
 
 
@@ -105,12 +108,8 @@ def _parameter(name: str, annotation: Any, *, required: bool = False) -> inspect
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
-def _guard_files() -> list[inspect.Parameter]:
-    return [_parameter("rules", RulesFile), _parameter("keep", KeepFile)]
-
-
-def _option(name: str) -> inspect.Parameter:
-    """The option of one setting."""
+def _option(name: str, *, time_flag: bool) -> inspect.Parameter:
+    """The option of one setting; with `time_flag` the time column is `--time` too."""
     field = RunSettings.model_fields[name]
     if name == "task":
         argument = Argument(metavar="TASK", help=field.description)
@@ -118,7 +117,7 @@ def _option(name: str) -> inspect.Parameter:
     extra: Any = field.json_schema_extra
     hidden = field.default in (None, False, {}) or field.is_required()
     option = Option(
-        option_name(name),
+        *(option_name(name), *(["--time"] if name == "time" and time_flag else [])),
         help=field.description,
         metavar="KEY=VALUE" if name == "overrides" else None,
         show_default=False if hidden else str(field.default),
@@ -135,6 +134,8 @@ def _option(name: str) -> inspect.Parameter:
 def _merge(rules: Path | None, keep: Path | None, **given: Any) -> dict[str, Any]:
     """The settings that were named."""
     asked = {name: value for name, value in given.items() if value is not None}
+    if "time_limit" in asked and not is_duration(asked["time_limit"]):
+        asked["time"] = asked.pop("time_limit")  # --time date names the column, as elsewhere
     if "overrides" in asked:
         asked["overrides"] = parse_overrides(asked.pop("overrides"), asked)
     if rules is not None or keep is not None:

@@ -59,10 +59,10 @@ class Forecast(NamedTuple):
 
     def as_data(self) -> Any:
         """The forecast in the form of the data; with bounds a frame has columns for them."""
-        if not self.bounds:
-            return self.give(self.values)
-        framed = self.form.kind == "pandas"
-        return self._add_bounds(self.give(self.values)) if framed else self.table()
+        if self.bounds and self.form.kind != "pandas":
+            return self.table()
+        answer = self.give(self.values)
+        return answer.assign(**self._bound_columns()) if self.bounds else answer
 
     def table(self) -> pd.DataFrame:
         """The forecast as a pandas frame with a time or a row number in front."""
@@ -72,7 +72,7 @@ class Forecast(NamedTuple):
             frame.insert(0, "row", frame.index + 1)
         share = self.repaired.mean(axis=(1, 2))
         frame["repaired_share"] = np.repeat(share, len(frame) // len(share))
-        return self._add_bounds(frame)
+        return frame.assign(**self._bound_columns())
 
     def give(self, values: Array, *, plain: bool = False) -> Any:
         """Values `[S, H, C]` in the form of the data, or as a `plain` pandas frame."""
@@ -82,19 +82,22 @@ class Forecast(NamedTuple):
             columns = self.data.target
         return form.give(values, series=self.series, columns=columns, times=self.times)
 
-    def _add_bounds(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def _bound_columns(self) -> dict[str, Array]:
+        """The further columns of a frame by name."""
         channels = {"y", *self.form.channels, *self.data.columns}
-        for suffix, values in self.bounds.items():
-            bound = self.give(values, plain=True)
-            for name in filter(channels.__contains__, bound):
-                frame[f"{name}_{suffix}"] = bound[name].to_numpy()
-        return frame
+        frames = {suffix: self.give(values, plain=True) for suffix, values in self.bounds.items()}
+        return {
+            f"{name}_{suffix}": frame[name].to_numpy()
+            for suffix, frame in frames.items()
+            for name in frame
+            if name in channels
+        }
 
 
 def predict(predictor: Predictor, data: Any, **options: Any) -> Any:
     """`Predictor.predict` for forecasts."""
     windows = isinstance(data, np.ndarray | Tensor) and data.ndim == 3
-    if windows and options["intervals"]:
+    if windows and (options["intervals"] or options["quantiles"]):
         raise ArgumentError("windows [B, L, C] get forecasts without intervals: give rows [T, C].")
     forecast = forecast_data(predictor, data, **options)
     warn(forecast.notes)
@@ -228,6 +231,7 @@ def forecast_data(
     source: Any,
     *,
     intervals: Sequence[float] = (),
+    quantiles: Sequence[float] = (),
     horizon: int | None = None,
     max_repaired: float = MAX_REPAIRED,
 ) -> Forecast:
@@ -236,7 +240,7 @@ def forecast_data(
     horizon = trained if horizon is None else horizon
     if horizon < 1:
         raise ArgumentError(f"horizon must be at least 1, got {horizon}.")
-    levels = _bound_levels(predictor, intervals, horizon)
+    levels = _bound_levels(predictor, intervals, quantiles, horizon)
     data = read_history(predictor, source)
     start = _find_start(predictor, data, max_repaired)
     notes, names = [*data.notes, *start.notes, *_note_repairs(start, data.columns)], [*start.rows]
@@ -264,15 +268,16 @@ def forecast_data(
 
 
 def _bound_levels(
-    predictor: Predictor, intervals: Sequence[float], horizon: int
+    predictor: Predictor, intervals: Sequence[float], quantiles: Sequence[float], horizon: int
 ) -> dict[str, float]:
-    """The level of each bound by the end of its column's name, such as `lower_80`."""
+    """The level of each bound by the end of its column's name, such as `lower_80` or `q90`."""
     levels, trained = {}, predictor.shape.horizon
     for coverage in intervals:
         if not 0 < coverage < 1:
             raise ArgumentError(f"coverage must be between 0 and 1, got {coverage:g}.")
         levels[f"lower_{100 * coverage:g}"] = (1 - coverage) / 2
         levels[f"upper_{100 * coverage:g}"] = (1 + coverage) / 2
+    levels |= {f"q{100 * level:g}": level for level in quantiles}
     if levels and predictor.errors is None:
         raise ArgumentError("this run has no calibration for intervals: train it again.")
     if levels and horizon > trained:

@@ -94,6 +94,7 @@ class Predictor:
         data: Any,
         *,
         intervals: Sequence[float] = (),
+        quantiles: Sequence[float] = (),
         horizon: int | None = None,
         max_repaired: float = MAX_REPAIRED,
     ) -> Any:
@@ -105,6 +106,7 @@ class Predictor:
                 are found by name; rows after the last value hold known-future covariates.
             intervals: Forecasting: shares of future values to enclose; each adds columns such as
                 `load_lower_80` and `load_upper_80`.
+            quantiles: Forecasting: levels; each adds a column such as `load_q90`.
             horizon: Forecasting: steps; more than trained for are forecast from forecasts.
             max_repaired: Forecasting: share of a window that may have been repaired or missing.
 
@@ -113,8 +115,8 @@ class Predictor:
             for windows; a pandas frame for arrays with intervals. Classification: the label of
             every case. Anomaly detection: a pandas frame with `score` and `alarm` of every row.
         """
-        options = {"intervals": intervals, "horizon": horizon, "max_repaired": max_repaired}
-        return self._ask("predict", data, **options)
+        options = {"horizon": horizon, "max_repaired": max_repaired}
+        return self._ask("predict", data, intervals=intervals, quantiles=quantiles, **options)
 
     def tabulate(self, data: Any, **options: Any) -> Answer:
         """Predict, with the options of `predict`, as a pandas frame with notes on the data."""
@@ -197,7 +199,9 @@ def as_tensor(values: Array | Tensor) -> Tensor:
     """Numbers as a float32 tensor without gradients."""
     if isinstance(values, Tensor):
         return values.detach().float()
-    return torch.from_numpy(np.array(values, dtype=np.float32))  # a copy: `values` may be read-only
+    array = np.ascontiguousarray(values, dtype=np.float32)
+    # Torch shares memory, which it wants writable; frames and mapped files give read-only arrays.
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
 def check_finite(answers: Tensor, sentence: str) -> None:
