@@ -317,7 +317,7 @@ def test_what_is_random_beside_adaptive_sites_is_reported() -> None:
 
     model = nn.Sequential(OneSite(), Noisy())
     summary = attach(model, windows()).summary()
-    assert "Something that is not listed is random in training" in summary
+    assert "Also random in training: something that is not listed here" in summary
     sacm.detach(model)
     assert "random" not in str(attach(model, windows(), coverage="all").summary())
 

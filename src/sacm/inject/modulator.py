@@ -111,8 +111,8 @@ class CapacityModulator(nn.Module):
             lines.append(f"{total}, {added} scalars added.")
         if self.is_random and all(site.adaptive for site in self.sites):
             lines.append(
-                "Something that is not listed is random in training (coverage='all' makes dropout "
-                "called as a function adaptive)."
+                "Also random in training: something that is not listed here (coverage='all' makes "
+                "dropout called as a function adaptive)."
             )
         if self.unverified:
             lines.append(f"The layouts were not verified on a training batch: {self.unverified}")
