@@ -26,8 +26,7 @@ NO_ROOM = 64 * 1024  # free bytes below which the disk counts as full
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then put it in place in one step.
 
-    Raises:
-        SACMError: The file cannot be written; what was there before is untouched.
+    Where that fails, what was there before is untouched.
     """
     # A link stays a link, and a device such as /dev/null must never become a file.
     path = path.resolve() if path.is_symlink() else path

@@ -79,10 +79,6 @@ class ReadOptions(BaseModel):
     """How a user's own file or frame is read; None: inferred from the data, and printed.
 
     Python, the command line and messages use these names and no others.
-
-    Example:
-        >>> ReadOptions(time="day", ignore="a,b").reading()
-        {'time': ('day',), 'ignore': ('a', 'b')}
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -28,9 +28,6 @@ class SACMConfig:
         sfm_anchor: Let the threshold depend on the spectral flatness of the series.
         eps: Small positive number that keeps divisions and logarithms finite.
 
-    Raises:
-        ArgumentError: A value is of the wrong kind or outside its bounds.
-
     Example:
         >>> SACMConfig(p_max=0.3).p_max
         0.3

@@ -47,13 +47,7 @@ def adaptive_dropout(h: Tensor, rates: Tensor) -> Tensor:
 
     Args:
         h: Activation `[B, ...]`.
-        rates: Dropout rates `[B]`, each in [0, 1).
-
-    Returns:
-        The activation after dropout, `[B, ...]`.
-
-    Raises:
-        ArgumentError: Shapes do not fit, or a rate on the CPU lies outside [0, 1).
+        rates: Dropout rates `[B]`, each in [0, 1), which is checked on the CPU.
 
     Example:
         >>> adaptive_dropout(torch.ones(2, 3), torch.tensor([0.0, 0.5]))[0]

@@ -151,7 +151,7 @@ def score_windows(
     """Return the unreliability of every window of a series; higher is less reliable.
 
     Args:
-        values: Series `[T]` or `[T, C]`, a NumPy array or a tensor.
+        values: Series `[T]` or `[T, C]`, a NumPy array or a tensor, without NaN and infinity.
         window: Rows per window.
         stride: Rows from the start of one window to the start of the next.
         config: Settings; the paper's for None.
@@ -159,9 +159,6 @@ def score_windows(
     Returns:
         Scores `[N]`, an array for an array and a tensor for a tensor; window i covers the rows
         ``i * stride`` to ``i * stride + window - 1``.
-
-    Raises:
-        ArgumentError: The series is too short, of another shape, or holds NaN or infinity.
 
     Example:
         >>> wave = np.sin(np.arange(200) / 3)

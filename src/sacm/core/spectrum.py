@@ -20,9 +20,6 @@ def detrend(x: Tensor, how: Detrend = "ols") -> Tensor:
         how: ``"ols"`` for least squares over t = 0 … L-1 in closed form, ``"endpoint"`` for the
             line through the first and the last value, ``"none"`` to return `x` itself.
 
-    Returns:
-        What is left, `[..., L]`.
-
     Example:
         >>> detrend(torch.tensor([1.0, 3.0, 5.0]))
         tensor([0., 0., 0.])

@@ -225,19 +225,17 @@ def result_table(comparison: Comparison) -> Table:
     names = [name for name in comparison.metrics if name not in own]
     if own and comparison.first_run.shape.channels == 1:
         names = own + names
-    for name in names:
-        label, random = metric(name).label, metric(name).random
-        for strategy in comparison.strategies:
-            count, mean = len(comparison.values(strategy, name)), comparison.mean(strategy, name)
-            gain = comparison.gain(strategy, name)
-            cells: list[Any] = [None] * 4
-            if gain is not None:
-                cells = [format_gain(gain["gain"], name), interval(gain["low"], gain["high"])]
-                cells += [f"{gain['wins']}/{gain['ties']}/{gain['losses']}"]
-                cells += [None if is_undefined(gain["p"]) else probability(gain["p"])]
-            rows.append((label, strategy, mean, *cells, count))
-            if random is not None and (reached := comparison.mean(strategy, random)):
-                rows.append(("", f"random ({strategy})", reached, *(None,) * 4, count))
+    for name, strategy in product(names, comparison.strategies):
+        kind, gain = metric(name), comparison.gain(strategy, name)
+        count = len(comparison.values(strategy, name))
+        cells: list[Any] = [None] * 4
+        if gain is not None:
+            cells = [format_gain(gain["gain"], name), interval(gain["low"], gain["high"])]
+            cells += [f"{gain['wins']}/{gain['ties']}/{gain['losses']}"]
+            cells += [None if is_undefined(gain["p"]) else probability(gain["p"])]
+        rows.append((kind.label, strategy, comparison.mean(strategy, name), *cells, count))
+        if kind.random and (reached := comparison.mean(strategy, kind.random)):
+            rows.append(("", f"random ({strategy})", reached, *(None,) * 4, count))
     headings = ("metric", "strategy", "mean", "gain", "95 %", "W/T/L", "p", "n")
     seeds = ", ".join(map(str, comparison.seeds))
     return Table(headings, tuple(rows), f"Test results over seeds {seeds}", words=2)

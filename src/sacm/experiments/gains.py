@@ -95,12 +95,7 @@ def paired_t_test(improvement: ArrayLike) -> float | None:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Step-down correction over all defined p-values, in the given order; None stays None.
-
-    Example:
-        >>> holm([0.01, None, 0.04])
-        [0.02, None, 0.04]
-    """
+    """Step-down correction over all defined p-values, in the given order; None stays None."""
     defined = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     running = 0.0

@@ -75,7 +75,6 @@ class CapacityModulator(nn.Module):
         self.stand_ins: list[StandIn] = []
         self.handles: list[Any] = []  # of the hooks in the model
         self.probed, self.checks_left = False, VERIFIED_BATCHES
-        self.is_random = False  # training, although no site drops
         self.unverified = ""  # what the model raised in the last verification
         self.register_load_state_dict_pre_hook(_prepare_loading)
 
@@ -109,7 +108,7 @@ class CapacityModulator(nn.Module):
             added = "2C + 2" if self.stand_ins and self.window.channels is None else count
             total = f"{adaptive} of {len(self.sites)} dropout sites adaptive"
             lines.append(f"{total}, {added} scalars added.")
-        if self.is_random and all(site.adaptive for site in self.sites):
+        if self.state.is_random and all(site.adaptive for site in self.sites):
             lines.append(
                 "Also random in training: something that is not listed here (coverage='all' makes "
                 "dropout called as a function adaptive)."
@@ -120,14 +119,7 @@ class CapacityModulator(nn.Module):
 
     @contextmanager
     def forced_rates(self, rates: Tensor) -> Iterator[None]:
-        """Use given rates instead of the mapper's within a `with` block.
-
-        Args:
-            rates: Rates `[B]`, each in [0, 1); training batches must hold `B` windows.
-
-        Raises:
-            ArgumentError: The rates have another shape or type, or lie outside [0, 1).
-        """
+        """Use rates `[B]`, each in [0, 1), instead of the mapper's within a `with` block."""
         rates = torch.as_tensor(rates)
         if rates.dim() != 1 or not rates.is_floating_point():
             given = f"{list(rates.shape)} of {rates.dtype}"
@@ -212,7 +204,7 @@ class CapacityModulator(nn.Module):
         self.set_channels(self.window(*arguments).shape[2])
         probe = Probe(model, arguments, self.window, self.state)
         try:
-            self.is_random = probe.find_randomness()
+            probe.find_randomness()
         except Exception as error:
             if self.state.running or isinstance(error, SACMError):
                 raise
@@ -240,7 +232,7 @@ class CapacityModulator(nn.Module):
             return
         self.checks_left -= 1
         try:
-            probe = Probe(model, arguments, self.window, self.state, is_random=self.is_random)
+            probe = Probe(model, arguments, self.window, self.state)
             probe.find_layouts([self.checks_left + 1])
         except LayoutError:
             raise

@@ -41,16 +41,10 @@ class Probe:
     """
 
     def __init__(
-        self,
-        model: nn.Module,
-        arguments: Arguments,
-        window: WindowArgument,
-        state: ModulationState,
-        *,
-        is_random: bool = False,
+        self, model: nn.Module, arguments: Arguments, window: WindowArgument, state: ModulationState
     ) -> None:
         self.model, self.window, self.state = model, window, state
-        self.name, self.is_random = type(model).__name__, is_random
+        self.name = type(model).__name__
         self.outputs: list[Tensor] = []  # of the last run
         self.random_state = torch.empty(0)  # after it; equal if as many random numbers were drawn
         self.count = window(*arguments).shape[0]
@@ -123,12 +117,11 @@ class Probe:
             self.random_state = torch.get_rng_state()
         return calls
 
-    def find_randomness(self) -> bool:
-        """Return whether the outputs depend on the seed although no site drops."""
+    def find_randomness(self) -> None:
+        """Find out whether the outputs depend on the seed although no site drops."""
         self.run(seed=0)
         first, _ = self.outputs, self.run(seed=1)
-        self.is_random = not all(map(is_same, first, self.outputs))
-        return self.is_random
+        self.state.is_random = not all(map(is_same, first, self.outputs))
 
     def find_layouts(self, seeds: Sequence[int] = range(_SEEDS)) -> None:
         """Fill in `layouts` and `reached` of the sites, or raise one LayoutError for all.
@@ -188,7 +181,7 @@ class Probe:
             passes = []
             for window in windows.tolist() if remaining else ():
                 passes.append(self._run_disturbed(window, strength, seed))
-                if self.is_random and not torch.equal(self.random_state, random_state):
+                if self.state.is_random and not torch.equal(self.random_state, random_state):
                     return {}  # other random numbers, also of another thread: no evidence
             for call in remaining:
                 h, others = base[call], [calls.get(call) for calls in passes]

@@ -28,9 +28,6 @@ class SiteLayout:
         batch_major: True: entry ``b * fold + f`` belongs to window ``b`` (`[B*C, …]`). False: entry
             ``f * B + b`` does (`[C*B, …]`).
 
-    Raises:
-        ArgumentError: `dim` is negative or `fold` below 1.
-
     Example:
         >>> print(SiteLayout(dim=0, fold=3))
         dim 0 = B*3
@@ -95,6 +92,7 @@ class ModulationState:
     everywhere: bool = False  # also functions that modules call which are no kind of dropout
     skip: Sequence[str] = ()  # names or globs of sites to leave ordinary
     stated: Mapping[str, SiteLayout] = field(default_factory=dict)  # layouts by name or glob
+    is_random: bool = False  # in training, although no site drops
     rates: Tensor | None = None  # [B], with its graph
     scores: Tensor | None = None  # [B], detached
     forced: Tensor | None = None  # [B], set by `forced_rates`
@@ -132,7 +130,8 @@ class ModulationState:
 
     def __getstate__(self) -> dict[str, Any]:
         """Save no rates: copies and checkpoints start between two forwards."""
-        return ModulationState(self.everywhere, self.skip, self.stated).__dict__
+        kept = self.everywhere, self.skip, self.stated, self.is_random
+        return ModulationState(*kept).__dict__
 
 
 def matches(name: str, glob: str) -> bool:
@@ -247,13 +246,14 @@ class Site:
             for seen, layout in self.layouts
             if len(seen) == len(shape) and layout.fits(shape, batch)
         ]
-        if len({layout for _, layout in fitting}) > 1:  # the other dimensions tell them apart
-            fitting = [
-                (seen, layout)
+        layouts = dict.fromkeys(layout for _, layout in fitting)
+        if len(layouts) > 1:  # the other dimensions tell them apart
+            layouts = dict.fromkeys(
+                layout
                 for seen, layout in fitting
                 if all(seen[d] == shape[d] for d in range(len(seen)) if d != layout.dim)
-            ]
-        return list(dict.fromkeys(layout for _, layout in fitting))
+            )
+        return list(layouts)
 
     @not_compiled
     def warn(self, text: str) -> None:

@@ -46,9 +46,6 @@ def attach_forecaster(
         forecaster: The object, before `fit`.
         config: As in `sacm.attach`.
         coverage: As there.
-
-    Raises:
-        ArgumentError: A model is automatic, or has such a callback already.
     """
     for model in (*forecaster.models_init, *forecaster.models):  # the second are copies
         if isinstance(model, BaseAuto):
@@ -66,12 +63,11 @@ def attach_forecaster(
 def protect_forecaster(forecaster: NeuralForecast, guard: Any) -> None:
     """Make fitted models repair their windows before they predict.
 
+    Where the object or a model scales the windows this is refused: use `repair_frame` then.
+
     Args:
         forecaster: The object, after `fit` or `load`.
         guard: A `sacm.Guard` fitted on the training frame, with `input_size` as its window.
-
-    Raises:
-        ArgumentError: The object or a model scales the windows; use `repair_frame` then.
     """
     for model in forecaster.models:
         inner = model.model if isinstance(model, BaseAuto) else model

@@ -67,7 +67,7 @@ def repair_frame(
     target_col: str = "y",
     mask_col: str = "available_mask",
 ) -> pd.DataFrame:
-    """Repair a long frame, and mark what was broken so that it does not count in the loss.
+    """Return a repaired long frame that marks what was broken, so that no loss counts it.
 
     NeuralForecast reads the marks from the column `available_mask` by itself. For
     pytorch-forecasting name the column with `weight=` of its `TimeSeriesDataSet`.
@@ -78,9 +78,6 @@ def repair_frame(
         time_col: The column of times.
         target_col: The column to judge and repair.
         mask_col: The column to add: 1 where a value was normal and 0 where not.
-
-    Returns:
-        A copy with repaired values.
     """
     columns = {id_col: "unique_id", time_col: "ds", target_col: "y"}
     present = list(getattr(frame, "columns", ()))

@@ -31,12 +31,7 @@ class ClassificationReport:
 
 
 def measure_classes(logits: Tensor, labels: Tensor) -> ClassificationReport:
-    """Report on logits [N, K] of samples with class indices [N]. Non-finite logits are a failure.
-
-    Example:
-        >>> measure_classes(torch.eye(3), torch.tensor([0, 1, 1])).balanced_accuracy
-        0.75
-    """
+    """Report on logits [N, K] of samples with class indices [N]; a non-finite logit is an error."""
     # Imported here because it brings pandas, which answering a request does not need.
     from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
 
