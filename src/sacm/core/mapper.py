@@ -41,10 +41,10 @@ class RateMapper(nn.Module):
             given = list(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
             raise ArgumentError(f"scores must be a non-empty [B] torch tensor, got {given}.")
         config = self.config
+        low, high = scores.aminmax()  # one operation, and one in the backward pass
         if world_size() > 1:
-            low, high = GlobalExtremes.apply(scores)
-        else:
-            low, high = scores.aminmax()  # one operation, and one in the backward pass
+            low, high = GlobalMaxima.apply(torch.stack([-low, high]))
+            low = -low
         span = high - low
         flat = span <= config.eps  # equal scores: the middle, 0.5
         # As `torch.where` would, with fewer operations here and in the backward pass.
@@ -60,29 +60,23 @@ def world_size() -> int:
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
-class GlobalExtremes(torch.autograd.Function):
-    """Minimum and maximum of the scores `[B]` of all ranks.
-
-    The gradient of an extreme, summed over all ranks, goes to the ranks that hold it.
-    """
+class GlobalMaxima(torch.autograd.Function):
+    """Maxima over all ranks; each gradient, summed over all ranks, goes to those that hold it."""
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor) -> tuple[Tensor, Tensor]:
-        extremes = torch.stack([-scores.amin(), scores.amax()])
-        dist.all_reduce(extremes, op=dist.ReduceOp.MAX)
-        low, high = -extremes[0], extremes[1]
-        is_low, is_high = scores == low, scores == high
-        ties = torch.stack([is_low.sum(), is_high.sum()])
-        dist.all_reduce(ties)
-        ctx.save_for_backward(is_low, is_high, ties)
-        return low, high
+    def forward(ctx: Any, local: Tensor) -> Tensor:
+        maxima = local.clone()
+        dist.all_reduce(maxima, op=dist.ReduceOp.MAX)
+        held = (local == maxima).to(local.dtype)
+        holders = held.clone()
+        dist.all_reduce(holders)
+        ctx.save_for_backward(held / holders)
+        return maxima
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_low: Tensor, grad_high: Tensor) -> Tensor:
-        is_low, is_high, ties = ctx.saved_tensors
-        grads = torch.stack([grad_low, grad_high])
-        dist.all_reduce(grads)
-        low, high = grads / ties
-        gradient: Tensor = is_low * low + is_high * high
-        return gradient
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (share,) = ctx.saved_tensors
+        total = grad.clone()
+        dist.all_reduce(total)
+        return total * share
