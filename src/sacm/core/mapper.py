@@ -77,6 +77,6 @@ class GlobalMaxima(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         (share,) = ctx.saved_tensors
-        total = grad.clone()
+        total: Tensor = grad.clone()
         dist.all_reduce(total)
-        return total * share
+        return total.mul_(share)

@@ -18,7 +18,7 @@ from sacm.errors import ArgumentError, LayoutError, SACMError, SACMWarning
 from sacm.inject.probe import Probe
 from sacm.inject.sites import ModulationState, Site, matches
 from sacm.inject.stand_ins import StandIn
-from sacm.inject.window import Arguments, WindowArgument
+from sacm.inject.window import Args, Arguments, Kwargs, WindowArgument
 
 VERIFIED_BATCHES = 2  # training batches after the probe on which layouts are verified
 
@@ -76,7 +76,6 @@ class CapacityModulator(nn.Module):
         self.handles: list[Any] = []  # of the hooks in the model
         self.probed, self.checks_left = False, VERIFIED_BATCHES
         self.unverified = ""  # what the model raised in the last verification
-        self.register_load_state_dict_pre_hook(_prepare_loading)
 
     @property
     def sites(self) -> list[Site]:
@@ -157,9 +156,7 @@ class CapacityModulator(nn.Module):
                 raise ArgumentError(f"rates of the mapper must lie in [0, 1), got {outside[0]:g}.")
         return rates
 
-    def before_forward(
-        self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
+    def before_forward(self, model: nn.Module, args: Args, kwargs: Kwargs) -> None:
         """Compute the rates; forward pre-hook of the attached model, in training only."""
         state = self.state
         if not model.training or state.tap is not None:
@@ -197,6 +194,15 @@ class CapacityModulator(nn.Module):
             if self.state.running and world_size() > 1:
                 raise ArgumentError("several processes train: tell attach channels=….")
             self.scorer.set_channels(channels)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Let a checkpoint of the raw model load; take the channels from an attached model's."""
+        bias = state_dict.get(f"{prefix}scorer.bias")
+        if bias is not None and bias.numel():
+            self.set_channels(bias.numel())
+        if not any(key.startswith(prefix) for key in state_dict):
+            state_dict.update({prefix + key: value for key, value in self.state_dict().items()})
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     @not_compiled
     def probe(self, model: nn.Module, arguments: Arguments) -> None:
@@ -269,15 +275,3 @@ def _check_shape(what: str, values: Any, shape: torch.Size) -> None:
     if not isinstance(values, Tensor) or values.shape != shape:
         given = list(values.shape) if isinstance(values, Tensor) else type(values).__name__
         raise ArgumentError(f"{what} per window, {list(shape)}, but gave {given}.")
-
-
-def _prepare_loading(
-    modulator: nn.Module, state_dict: dict[str, Any], prefix: str, *_: Any
-) -> None:
-    """Let a checkpoint of the raw model load, and take the channels from an attached model's."""
-    assert isinstance(modulator, CapacityModulator)
-    bias = state_dict.get(f"{prefix}scorer.bias")
-    if bias is not None and bias.numel():
-        modulator.set_channels(bias.numel())
-    if not any(key.startswith(prefix) for key in state_dict):
-        state_dict.update({prefix + key: value for key, value in modulator.state_dict().items()})

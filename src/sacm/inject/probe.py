@@ -79,16 +79,6 @@ class Probe:
             tensors = [target]
         return [t for t in tensors if t.shape[:1] == (self.count,) and t.is_floating_point()]
 
-    def disturb(self, index: int, strength: float) -> Arguments:
-        """Return arguments with noise added to one window, in units of its mean amplitude."""
-        changed: Arguments = copy_tensors(self.arguments)
-        generator = torch.Generator().manual_seed(index + 1)
-        for tensor in self._window_tensors(changed):
-            values = tensor[index]
-            noise = torch.randn(values.shape, generator=generator).to(values)
-            values += noise * (values.abs().mean() + 1e-2) * strength
-        return changed
-
     def run(self, arguments: Arguments | None = None, *, seed: int = 0) -> dict[Call, Tensor]:
         """Run the model once in training mode; returns the activations of all calls."""
         calls: dict[Call, Tensor] = {}
@@ -201,9 +191,15 @@ class Probe:
         return unexplained
 
     def _run_disturbed(self, window: int, strength: float, seed: int) -> dict[Call, Tensor]:
-        """Run the model with one window disturbed."""
+        """Run the model with noise added to one window, in units of its mean amplitude."""
+        changed: Arguments = copy_tensors(self.arguments)
+        generator = torch.Generator().manual_seed(window + 1)
+        for tensor in self._window_tensors(changed):
+            values = tensor[window]
+            noise = torch.randn(values.shape, generator=generator).to(values)
+            values += noise * (values.abs().mean() + 1e-2) * strength
         try:
-            return self.run(self.disturb(window, strength), seed=seed)
+            return self.run(changed, seed=seed)
         except SACMError:
             raise
         except Exception as error:

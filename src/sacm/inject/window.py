@@ -13,8 +13,10 @@ from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
 
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-InputArg = int | str | Callable[[tuple[Any, ...], dict[str, Any]], Tensor]
+Args = tuple[Any, ...]
+Kwargs = dict[str, Any]
+Arguments = tuple[Args, Kwargs]
+InputArg = int | str | Callable[[Args, Kwargs], Tensor]
 WindowLayout = Literal["BLC", "BCL"]
 
 
@@ -38,7 +40,7 @@ class WindowArgument:
         """Whether `replace` works: not for a window that a user's function computes."""
         return isinstance(self.pick, WindowPath)
 
-    def raw(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    def raw(self, args: Args, kwargs: Kwargs) -> Tensor:
         """Return the tensor as the model receives it, batch first."""
         try:
             window = self.pick(args, kwargs)
@@ -56,7 +58,7 @@ class WindowArgument:
             )
         return window
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    def __call__(self, args: Args, kwargs: Kwargs) -> Tensor:
         """Return the window `[B, L, C]`."""
         window = self.raw(args, kwargs)
         if window.dim() == 2 and self.channels in (1, None):
@@ -100,7 +102,7 @@ class WindowPath:
     def __str__(self) -> str:
         return " → ".join(map(str, self.steps)) if self.name is None else repr(self.name)
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __call__(self, args: Args, kwargs: Kwargs) -> Any:
         """Return the window among the arguments of forward; None if there is no such argument."""
         value, steps = self._begin(args, kwargs)
         for step in steps:
@@ -109,15 +111,13 @@ class WindowPath:
             return value
         return value[..., list(self.columns)]
 
-    def replace(self, args: tuple[Any, ...], kwargs: dict[str, Any], window: Tensor) -> Arguments:
+    def replace(self, args: Args, kwargs: Kwargs, window: Tensor) -> Arguments:
         """Return the arguments of forward with another window; the old ones are not changed."""
         holder, steps = self._begin(args, kwargs)
         changed = self._put(holder, steps, window)
         return (args, changed) if holder is kwargs else (changed, kwargs)
 
-    def _begin(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Any, tuple[int | str, ...]]:
+    def _begin(self, args: Args, kwargs: Kwargs) -> tuple[Any, tuple[int | str, ...]]:
         """Return what holds the argument, and the steps from there."""
         if self.name is not None and (self.name in kwargs or self.steps[0] not in range(len(args))):
             return kwargs, (self.name, *self.steps[1:])
