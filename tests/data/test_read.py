@@ -76,7 +76,6 @@ READ_RIGHT = {
     "a title with a date beside it": "Plant 7,\nMade on,01.03.2024\n,\n" + CSV,
     "facts before the table": "lat,lon\n52.5,13.4\n\n" + CSV,
     "a footnote with commas": CSV + "\nLoad of the plant, hourly, 2024\n",
-    "quotes around whole lines": "".join(f'"{line}"\n' for line in LINES),
     "blanks below a comment": "# date load\n"
     + "".join(f"{a:%Y-%m-%dT%H:%M} {b}\n" for a, b in FRAME.values),
     "ISO without signs": rows(HOURS.strftime("%Y%m%dT%H%M%SZ")),
@@ -553,7 +552,6 @@ CALENDARS = {
         list(FRENCH),
     ).to_csv(index_label="Année"),
     "years across": pd.DataFrame(GRID.T, SHORT, YEARS).to_csv(index_label="Month"),
-    "no header": pd.DataFrame(GRID, YEARS).to_csv(header=False),
 }
 
 

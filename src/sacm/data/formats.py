@@ -82,14 +82,10 @@ class Source(NamedTuple):
 def load_source(
     source: Any, options: ReadOptions | None = None, *, name: str | None = None
 ) -> Source:
-    """Load a file, array, tensor or data frame, each of them once.
+    """Load a file, a pandas or polars frame or series, an array, a tensor or nested lists.
 
-    Args:
-        source: A text (CSV and the like), JSON, Excel, Parquet, Feather, `.npy` or `.npz` file,
-            also gzipped or zipped; a pandas or polars frame or series; an array or tensor `[T]` or
-            `[T, C]`; nested lists. A `Source` is returned as it is.
-        options: `sheet` and `encoding` are used here.
-        name: A short name. Default: that of the file without its ending, or "data".
+    Files are text (CSV and the like), JSON, Excel, Parquet, Feather, `.npy` or `.npz`, also gzipped
+    or zipped. A `Source` is returned as it is. `options` gives `sheet` and `encoding`.
     """
     if isinstance(source, Source):
         return source
@@ -200,9 +196,7 @@ def _json_tables(held: Any) -> Iterator[pd.DataFrame]:
             frame = pd.DataFrame.from_dict(held, orient="index")
             yield frame.reset_index(names="time")
         elif len(held) > 1 and all(isinstance(each, dict) for each in held.values()):
-            frame = pd.DataFrame(held)
-            counted = list(frame.index) == [str(row) for row in range(len(frame))]
-            yield frame.reset_index(drop=counted)
+            yield pd.DataFrame(held).reset_index()
         lists = {name: each for name, each in held.items() if isinstance(each, list)}
         if len(lists) > 1 and len(set(map(len, lists.values()))) == 1:
             yield pd.DataFrame(lists)
@@ -213,12 +207,9 @@ def _json_tables(held: Any) -> Iterator[pd.DataFrame]:
 def _decode(content: bytes, reading: Reading) -> str:
     """Text by the mark it begins with, as UTF-8, or as Western European; others are asked for."""
     marked = next((name for mark, name in MARKS.items() if content.startswith(mark)), "")
-    encoding, start = reading.options.encoding or marked, content[:2000]
-    if not encoding and BINARY.search(start):
-        zeros = (start[::2].count(0), start[1::2].count(0))
-        if 2 * max(zeros) < 0.4 * len(start):
-            raise DataError(f"{reading.where} is not a text file: it holds binary data.")
-        encoding = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+    encoding = reading.options.encoding or marked
+    if not encoding and BINARY.search(content[:2000]):
+        raise DataError(f"{reading.where} is not a text file: it holds binary data.")
     try:
         return content.decode(encoding or "utf-8")
     except LookupError:
@@ -238,103 +229,72 @@ def _read_text(text: str, reading: Reading) -> pd.DataFrame:
     """Read delimited text; columns that hold anything but numbers are text."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     hint = re.match(r"sep=(.)\n", text)
-    text = text[hint.end() :] if hint else text
-    start = text.split("\n", HEAD_LINES)[:HEAD_LINES]
-    if "," in start[0] and all(re.fullmatch(r'"[^"]*"|', line) for line in start):
-        text = re.sub(r'(?m)^"|"$', "", text)  # every line was put in quotes as a whole
+    text = (text[hint.end() :] if hint else text).rstrip("\n")
     separator = hint[1] if hint else _find_separator(text.split("\n", HEAD_LINES)[:HEAD_LINES])
     reading.separator = separator
     if separator == " ":  # a date and its clock are one cell
         text = re.sub(r"(?m)^#[ \t]+", "", text)
         text = re.sub(r"(\d{4}-\d\d-\d\d) +(\d\d:\d\d)", r"\1T\2", text)
-    whole, text = text.endswith("\n"), text.rstrip("\n")
     rows = _split(text.split("\n", HEAD_LINES)[:HEAD_LINES], separator)
     tail = _split(text.rsplit("\n", TAIL_LINES)[-TAIL_LINES:], separator)
     names, first, last = _find_layout(rows, tail, reading)
-    if not last and not whole and 1 < len(tail[-1]) < len(names):
-        last = 1
-        reading.note("The last line is cut off and was left out.")
     if last and len(tail) == min(TAIL_LINES, text.count("\n") + 1):  # no cell has several lines
         text, last = text.rsplit("\n", last)[0], 0
-    quoted = any(len(cell) > 1 and cell[0] == cell[-1] == "'" for cell in rows[first][:1])
-    width, too_long = max(map(len, rows)), None
-    # Lines before the table are skipped, unless a cell of theirs has several lines; a line of
-    # empty cells, which has no type, gives the number of columns instead.
-    skips = separator not in (" ", ";") and all(x.count('"') % 2 == 0 for x in start[:first])
-    ruler = f"{separator * (width - 1)}\n" if skips else ""
-
-    def parse(**options: Any) -> pd.DataFrame:
-        """The cells of the table, as numbers where a column holds nothing else."""
-        return pd.read_csv(
-            io.StringIO(ruler + text),
+    try:
+        frame = pd.read_csv(
+            io.StringIO(text),
             sep=r"\s+" if separator == " " else separator,
             header=None,
-            names=range(width),
+            names=range(max(map(len, rows))),
+            dtype=str,
             keep_default_na=False,
             na_values=[""],
             skipinitialspace=True,
             skip_blank_lines=False,
-            quotechar="'" if quoted else '"',
-            skiprows=range(1, first + 1) if skips else 0,
-            low_memory=False,
-            **options,
         )
-
-    # With semicolons 1.234 may be a thousand, and 007 is a name: such numbers are read later.
-    kept = r"[.,]|^0\d" if separator == ";" else r"^0\d"
-    try:
-        frame = parse(dtype=None if skips else str)
-        if whole_columns := [k for k in range(width) if _is_whole(frame[k])]:
-            frame[whole_columns] = parse(dtype=str, usecols=whole_columns)
     except pd.errors.ParserError as error:
         too_long = re.search(r"line (\d+), saw (\d+)", str(error))
         if not too_long:
             raise reading.error("a quote is opened and never closed: there is no table.") from error
-        line, fields = int(too_long[1]) - skips, too_long[2]
+        line, fields = int(too_long[1]), int(too_long[2])
     else:
-        frame = frame.set_axis(frame.index + (first - 1) * skips)
-        frame = frame[1 if skips else first : len(frame) - last]
-        for line in (frame.index[frame[range(len(names), width)].notna().any(axis=1)] + 1)[:1]:
-            too_long, fields = line, frame.loc[line - 1].last_valid_index() + 1
-    if too_long:
+        frame = frame[first : len(frame) - last]
+        beyond = frame.iloc[:, len(names) :].notna().any(axis=1)
+        line, fields = int(beyond.idxmax()) + 1, 0
+        if beyond.any():
+            fields = int(frame.loc[line - 1].last_valid_index()) + 1
+    if fields:
         raise reading.error(
             f"line {line} has {fields} fields where the header has {len(names)}: put a cell that "
             f"holds {separator!r} in quotes."
         )
-    columns = {name: frame[place] for place, name in enumerate(names)}
-    empty, again = np.ones(len(frame), dtype=bool), np.ones(len(frame), dtype=bool)
-    for name, column in columns.items():
-        empty &= column.isna().to_numpy()
-        if again.any():
-            again &= (column == name).to_numpy(bool, na_value=False)
-    comments = np.zeros(len(frame), dtype=bool)
-    if is_text(frame[0]):
-        comments |= frame[0].str.startswith("#", na=False).to_numpy(bool)
-    kinds = {"Empty rows": empty, "Repeated headers": again, "Comments": comments}
-    for what, marked in kinds.items():
-        if marked.any():
-            reading.note(f"{what} were left out: {int(marked.sum()):,}.")
-    frame, marked = pd.DataFrame(columns), empty | again | comments
-    frame = frame[~marked] if marked.any() else frame
-    frame = frame.reset_index(drop=True)
+    frame = frame.iloc[:, : len(names)].set_axis(names, axis=1)
+    start = frame.iloc[:, 0]
+    again = start == names[0]
+    if again.any():
+        again &= (frame == names).all(axis=1)
+    left_out = {"Empty rows": frame.isna().all(axis=1), "Repeated headers": again}
+    left_out["Comments"] = start.str.startswith("#", na=False)
+    for what, rows_of_kind in left_out.items():
+        if rows_of_kind.any():
+            reading.note(f"{what} were left out: {int(rows_of_kind.sum()):,}.")
+    frame = frame[~pd.DataFrame(left_out).any(axis=1)].reset_index(drop=True)
     for name in names:
         if frame[name].isna().all() and (not name or name.startswith("Unnamed: ")):
             frame = frame.drop(columns=name)
-        elif is_text(frame[name]):
-            for cells in (frame[name][:HEAD_LINES], frame[name]):  # most are told by the first
-                numbers = pd.to_numeric(cells, errors="coerce")
-                if not numbers.notna().equals(cells.notna()) or cells.str.contains(kept).any():
-                    break
-            else:
-                frame[name] = numbers
+        elif _plain_numbers(frame[name][:HEAD_LINES], separator) is not None:
+            numbers = _plain_numbers(frame[name], separator)
+            frame[name] = frame[name] if numbers is None else numbers
     return frame
 
 
-def _is_whole(column: pd.Series) -> bool:
-    """Whether a column was read as truth values or whole numbers; 007 may be a name."""
-    if column.dtype.kind != "f":
-        return column.dtype.kind in "iub" or column.dtype == object
-    return bool((column.dropna() % 1 == 0).all())
+def _plain_numbers(cells: pd.Series, separator: str) -> pd.Series | None:
+    """Text as numbers; None where a cell is no number, or can be a name (007) or a thousand."""
+    numbers = pd.to_numeric(cells, errors="coerce")
+    doubt = r"[.,]|^0\d" if separator == ";" else r"^0\d"
+    plain = numbers.notna().equals(cells.notna())
+    looked_at = separator == ";" or (numbers.dropna() % 1 == 0).all()
+    return None if not plain or (looked_at and cells.str.contains(doubt).any()) else numbers
 
 
 def _split(lines: Sequence[str], separator: str) -> list[Cells]:
@@ -413,10 +373,9 @@ def _find_layout(
         """Whether rows have values in most of those columns, or in all that always have some."""
         kinds = _kinds(rows, len(profile))
         usual = (kinds[:, profile] >= 0).sum(axis=1) > FITTING * profile.sum()
+        usual |= (kinds[:, steady] == 1).all(axis=1) & bool(len(steady))
         usual &= (kinds[:, steady[:1]] == 1).all(axis=1) & (dated(rows) == dates)
-        always = (kinds[:, steady] == 1).all(axis=1) & bool(len(steady))
-        always &= dated(rows) == dates
-        return np.asarray((kinds == 1).any(axis=1) & (usual | always))
+        return np.asarray((kinds == 1).any(axis=1) & usual)
 
     # The first row is a header if it has words, or nothing, where all others have values.
     names = _filled(head)
@@ -442,8 +401,7 @@ def _find_layout(
         if len(set(_filled(given)[1:])) < len(_filled(given)[1:]):
             given = [" ".join(filter(None, pair)) for pair in zip_longest(given, row, fillvalue="")]
             used.append(row)
-    good = fits(tail) & (_kinds(tail, len(profile))[:, steady[:1]] == 1).all(axis=1)
-    last = int(good[::-1].argmax())
+    last = int(fits(tail)[::-1].argmax())
     last = last if any(map(_filled, tail[len(tail) - last :])) else 0
     beside = {"beside the header": [row for row in before if not any(row is x for x in used)]}
     beside["after the table"] = [row for row in tail[len(tail) - last :] if _filled(row)]
@@ -454,8 +412,7 @@ def _find_layout(
     if not heads:
         reading.note("There is no header: columns are numbered.")
         return [f"column {place + 1}" for place in range(width)], first, last
-    names = [re.sub(r"^(['\"])(.*)\1$", r"\2", cell.strip()) for cell in given]
-    names = [TWICE.sub(r"\1", name) for name in names]
+    names = [TWICE.sub(r"\1", cell.strip().strip("'")) for cell in given]
     names[0] = re.sub(r"^# ", "", names[0])
     if len(names) == width - 1 == len(_filled(given)):
         starts = [row[0] for row in rows[first:] if row]
@@ -499,54 +456,58 @@ def turn_wide(
     Returns the table, the columns that name its series, and its time column if it got one.
     """
     names = [str(name) for name in frame.columns]
+    years = [name for name in names if part_of(name) == "year"]
     months = [name for name in names if name.lower().strip(".") in MONTHS]
-    twelve = [str(place) for place in range(1, 13)], [f"column {k}" for k in range(2, 14)]
-    if names[1:] in twelve and read_column(frame[names[0]], named=True, first=True):
-        frame = frame.rename(columns={names[0]: "year"})
-        names, months = list(frame.columns), names[1:]
-    calendar = len(months) == 12 and any(part_of(name) == "year" for name in names)
-    dated = months if calendar else _dated_cells(names)
-    # Names of rows, then numbered columns: V1, V2, V3
-    parts = [re.fullmatch(r"(\D*)\d+", name) for name in names[1:]]
-    stems, first = {part and part[1] for part in parts}, frame[names[0]]
-    numbered = len(parts) >= FEWEST_NUMBERED and len(stems) == 1 and None not in stems
-    numbered = numbered and not dated and is_text(first) and first.is_unique
-    if not dated and (not numbered or any(is_value(str(cell)) for cell in first[:50])):
-        return frame, ids, []
-    names_only = first.astype(str).str.extract(r"^([A-Za-z_]+)\d+$")[0]
-    stem = str(names_only[0])  # H of H1, H2, H3
-    sure = (names_only == stem).all() and not is_named(stem) and stem.lower() not in COUNTER_NAMES
-    if numbered and not ids and not sure and frame[names[-1]].notna().mean() > 0.5:
-        helps = f"{flag('id', names[0])} if a row is a series, {flag('ignore', names[0])} if not"
-        raise reading.error(f"column {names[0]!r} names rows, the others are numbered: {helps}.")
-    labels = [name for name in names if not is_value(name) and name not in dated]
-    labels = labels if dated else names[:1]
-    odd = [name for name in names if name not in (*labels, *dated)] if dated else []
-    if calendar:  # a mean or sum of the year
-        odd += [name for name in labels if part_of(name) != "year" and not is_text(frame[name])]
-        labels = [name for name in labels if name not in odd]
-    if not calendar:
+    if names[1:] == [str(month) for month in range(1, 13)]:
+        months = names[1:]
+    if years and len(months) == 12:
+        labels = [name for name in names if name in years or is_text(frame[name])]
+        reading.note("A calendar (a row a year, a column a month) was read as one series.")
+        return (
+            _stack(frame, [n for n in labels if n not in months], months, "month", reading),
+            ids,
+            [],
+        )
+    dated, first = _dated_cells(names), frame[names[0]]
+    if dated:
+        labels = [name for name in names if not is_value(name) and name not in dated]
         several = [name for name in labels if frame[name].nunique() > 1] or labels
         labels = [name for name in several if frame[name].dtype.kind != "f"] or several
-    filled = frame.fillna(dict.fromkeys(labels, ""))
-    time = "month" if calendar else TURNED_TIME
-    long = filled.melt(labels, dated or names[1:], time, TURNED_VALUE, ignore_index=False)
-    if calendar:
-        long[time] = long[time].replace({name: k for k, name in enumerate(dated, 1)})
-    long = long.sort_index(kind="stable").reset_index(drop=True)
-    if odd:
-        reading.note(f"Columns whose header is no time like the others were left out: {some(odd)}.")
-    if calendar:
-        reading.note("A calendar (a row a year, a column a month) was read as one series.")
-        return long, ids, []
-    rows = [str(cell).lower().strip(".") for cell in frame[labels[:1]].to_numpy().ravel()]
-    if dated and len(labels) == 1 and len(rows) == 12 and set(rows) <= set(MONTHS):
-        reading.note("A calendar (a row a month, a column a year) was read as one series.")
-        return long.rename(columns={labels[0]: "month", TURNED_TIME: "year"}), ids, []
-    how = ", with its times in the header" if dated else f" ({flag('ignore', names[0])} if not)"
-    reading.note(f"Every row was read as a series, named by {some(labels)}{how}.")
-    if dated:
+        long = _stack(frame, labels, dated, TURNED_TIME, reading)
+        if [part_of(name) for name in labels] == ["month"]:
+            reading.note("A calendar (a row a month, a column a year) was read as one series.")
+            return long.rename(columns={TURNED_TIME: "year"}), ids, []
+        said = f"named by {some(labels)}, with its times in the header"
+        reading.note(f"Every row was read as a series, {said}.")
         return long, ids or labels, [TURNED_TIME]
+    # Names of rows, then numbered columns: V1, V2, V3
+    parts = [re.fullmatch(r"(\D*)\d+", name) for name in names[1:]]
+    stems = {part and part[1] for part in parts}
+    numbered = len(parts) >= FEWEST_NUMBERED and len(stems) == 1 and None not in stems
+    numbered = numbered and is_text(first) and first.is_unique
+    if not numbered or any(is_value(str(cell)) for cell in first[:50]):
+        return frame, ids, []
+    row_names = first.astype(str).str.extract(r"^([A-Za-z_]+)\d+$")[0]
+    stem = str(row_names[0])  # H of H1, H2, H3
+    sure = (row_names == stem).all() and not is_named(stem) and stem.lower() not in COUNTER_NAMES
+    if not ids and not sure and frame[names[-1]].notna().mean() > 0.5:
+        helps = f"{flag('id', names[0])} if a row is a series, {flag('ignore', names[0])} if not"
+        raise reading.error(f"column {names[0]!r} names rows, the others are numbered: {helps}.")
+    said = f"named by {names[0]} ({flag('ignore', names[0])} if not)"
+    reading.note(f"Every row was read as a series, {said}.")
+    long = _stack(frame, names[:1], names[1:], TURNED_TIME, reading).drop(columns=TURNED_TIME)
     given = long[TURNED_VALUE].notna()
-    kept = given[::-1].groupby(long[labels[0]]).cummax()[::-1]  # up to the last value
-    return long[kept].drop(columns=TURNED_TIME).reset_index(drop=True), ids or labels, []
+    kept = given[::-1].groupby(long[names[0]]).cummax()[::-1]  # up to the last value
+    return long[kept].reset_index(drop=True), ids or names[:1], []
+
+
+def _stack(
+    frame: pd.DataFrame, labels: list[str], values: list[str], time: str, reading: Reading
+) -> pd.DataFrame:
+    """A table with the cells of `values` below each other, row after row."""
+    odd = [name for name in frame.columns if name not in (*labels, *values)]
+    if odd:
+        reading.note(f"Left out of the turned table: {some(odd)}.")
+    filled = frame.fillna(dict.fromkeys(labels, ""))
+    long = filled.melt(labels, values, time, TURNED_VALUE, ignore_index=False)
+    return long.sort_index(kind="stable").reset_index(drop=True)
