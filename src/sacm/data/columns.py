@@ -10,7 +10,6 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -46,10 +45,8 @@ MOST_GAP_WORDS = 5  # kinds of other words in a column of numbers that become ga
 SAMPLE_ROWS = 2_000  # rows by which a column is told to hold numbers
 RESTARTS = 0.9  # share of steps by one that make a column a counter
 
-# Digits of other scripts, the minus of typesetters, blanks that do not break.
-DIGITS = "٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹０１２３４５６７８９"
-PLAIN = {ord(digit): str(place % 10) for place, digit in enumerate(DIGITS)}
-PLAIN |= {0x2212: "-", 0xA0: " ", 0x202F: " ", 0x2009: " "}
+# The minus of typesetters, blanks that do not break.
+PLAIN = {0x2212: "-", 0xA0: " ", 0x202F: " ", 0x2009: " "}
 # Opening parenthesis, what stands before the number, the number, what stands behind it.
 NUMBER = re.compile(
     r"^(?P<open>\()?(?P<before>[^\d.,()]*?)(?P<digits>[.,]?\d[\d.,' ]*(?:[eEdD][-+]?\d+)?)"
@@ -60,7 +57,6 @@ WITH_SIGN = {
     sign: rf"-?[1-9]\d{{0,2}}(?:\{other}\d{{3}})+(?:\{sign}\d+)?|-?\d*\{sign}?\d*(?:e[-+]?\d+)?"
     for sign, other in (".,", ",.")
 }
-MARKED = r"-?[\d.,]+(?:\s?[*†]+|\s[per])"  # a number that is provisional, estimated, revised
 DATE_OR_CLOCK = r"\d[-/:]\d|\d\.\d+\."
 LABEL_NAME = re.compile(
     r"(?<![a-z])(?:is)?(?:labels?|anomal(?:y|ies|ous)|attacks?|outliers?|change ?points?|faulty?|"
@@ -210,11 +206,6 @@ def _fitting_signs(digits: pd.Series) -> list[str]:
 
 def _read_written(cells: pd.Series, name: str, reading: Reading) -> pd.Series | None:
     """Numbers with signs of thousands, units, currencies or words between them."""
-    marked = cells.str.fullmatch(MARKED)
-    if 0 < marked.mean() < 0.5:  # as statistical offices mark estimates
-        example = cells[marked].iloc[0]
-        cells = cells.where(~marked, cells.str.replace(r"[\s*†]+[per]?$", "", regex=True))
-        reading.note(f"Column {name!r}: marks as in {example!r} were left out ({marked.sum():,}).")
     parts = cells.str.extract(NUMBER)
     before, after = parts["before"].str.strip(), parts["after"].str.strip()
     marks = before.str.strip("-+ ") + "…" + after.where(after != "-", "")  # units and currencies
@@ -227,10 +218,9 @@ def _read_written(cells: pd.Series, name: str, reading: Reading) -> pd.Series | 
     words = cells[wrong].value_counts()
     if len(words) > MOST_GAP_WORDS or any(re.search(r"\d", str(word)) for word in words.index):
         gaps = f"{flag('na', ','.join(map(str, words.index)))} takes such cells as gaps, "
-        ending = "" if len(words) <= MOST_NAMES else " (of several tables in a file keep one)"
         raise reading.error(
             f"column {name!r} holds numbers and also {some(words.index)}: "
-            f"{'' if ending else gaps}{flag('ignore', name)} leaves it out{ending}."
+            f"{gaps if len(words) <= MOST_NAMES else ''}{flag('ignore', name)} leaves it out."
         )
     digits = parts.loc[~wrong, "digits"].str.lower().str.replace("d", "e", regex=False)
     digits = digits.str.replace(r"(?<=\d)[ '](?=\d{3})", "", regex=True).str.strip()
@@ -340,11 +330,8 @@ def read_channels(
         ordered = dict.fromkeys([*asked, *channels.values])
         channels.values = {n: channels.values[n] for n in ordered if n in channels.values}
     for code, counts in codes.items():
-        found = f"{code} in {max(counts.values()):,} rows, far from"
-        said = f"Column {some(counts)} is {found} its other values"
-        if len(counts) > 1:
-            said = f"Columns {some(counts)} are {found} their other values"
-        reading.note(f"{said}: {flag('na', code)} makes them gaps.")
+        said = f"{code} in {max(counts.values()):,} rows, far from other values"
+        reading.note(f"Column {some(counts)} is {said}: {flag('na', code)} makes them gaps.")
     dates = [n for n in channels.values if stamps is None and part_of(n) in DATE_PARTS]
     if dates and len(dates) < len(channels.values) and columns is None:
         said = "is named like a part of a date but gives no time: --ignore leaves it out"
@@ -365,15 +352,7 @@ def _reason(name: str, column: pd.Series, values: Any, stamps: Stamps) -> str | 
         return "words (--category makes inputs of it)" if few else "words"
     if np.isnan(values).all():
         return "no value"
-    if stamps is None:
-        return None
-    for part in (slice(9), slice(None)):  # years with a fraction
-        years = stamps[part].year + (stamps[part].dayofyear - 1) / 366
-        if not (np.abs(values[part] - years) < 0.1).all():
-            break
-    else:
-        return "only repeats the calendar"
-    if part_of(name) is None:
+    if stamps is None or part_of(name) is None:
         return None
     weekday = stamps.dayofweek
     parts = [stamps.year, stamps.quarter, stamps.month, stamps.day, stamps.dayofyear, stamps.hour]
@@ -436,7 +415,7 @@ def find_series(
 def _find_ids(
     frame: pd.DataFrame, stamps: pd.DatetimeIndex, skip: Names, reading: Reading
 ) -> Names:
-    """The column, or two, that tell series apart where times repeat; empty for one series."""
+    """The column that tells series apart where times repeat; empty for one series."""
     distinct = stamps.nunique()
     if distinct == len(frame):
         return []
@@ -445,41 +424,25 @@ def _find_ids(
     words = [name for name in names if is_text(frame[name]) and not holds_numbers(frame[name])]
     numbers = [name for name in names if name not in words and frame[name].dtype.kind != "f"]
     usual = [name for name in numbers if ID_NAMES.fullmatch(plain_name(name))]
-    pools: list[Iterable[tuple[str, ...]]] = [[(name,) for name in words], [(n,) for n in usual]]
-    if distinct < REPEATED * len(frame):
-        pools += [[(name,) for name in numbers], combinations([*words, *usual], 2)]
-    able: list[tuple[str, ...]] = []
-    for columns in (columns for pool in pools if not able for columns in pool):
-        text = frame[list(columns)].astype(str).assign(**{"the time": stamps})
-        few = all(1 < text[name].nunique() <= len(text) / 2 for name in columns)
-        if few and not frame[list(columns)].isna().any(axis=None) and not text.duplicated().any():
+    able: list[str] = []
+    for name in [*words, *usual] or (numbers if distinct < REPEATED * len(frame) else []):
+        cells = frame[name]
+        again = pd.DataFrame({"id": cells.astype(str), "time": stamps}).duplicated().any()
+        if not again and not cells.isna().any() and 1 < cells.nunique() <= len(cells) / 2:
             # A column that only renames the series of another one is no further candidate.
-            groups = [frame.groupby(list(other))[columns[-1]].nunique().max() for other in able]
-            able += [] if 1 in groups else [columns]
+            able += [] if any(frame.groupby(n)[name].nunique().max() == 1 for n in able) else [name]
     if not able:
-        for name in [*words, *usual] if distinct < REPEATED * len(frame) else ():
-            again = frame[[name]].assign(**{"the time": stamps}).duplicated().sum()
-            if again < FEW_AGAIN * len(frame) and frame[name].nunique() <= len(frame) / 2:
-                said = f"column {name!r} tells series apart but for {again:,} rows"
-                helps = f"{flag('id', name)} with --duplicates mean or first"
-                raise reading.error(f"times repeat, and {said}: {helps}.")
         return []
-    chosen = " + ".join(able[0])
     if len(able) > 1:
-        said = f"several columns can tell series apart ({some(map(' + '.join, able))})"
-        helps = f"{flag('id', ','.join(able[0]))} names one of them"
-        raise reading.error(f"times repeat and {said}: {helps}.")
-    counted, days = pd.to_numeric(frame[able[0][0]], errors="coerce"), stamps.normalize()
-    hours = counted.nunique() in (24, 48, 96) and counted.min() in (0, 1)
-    if (
-        len(able[0]) == 1
-        and hours
-        and days.equals(stamps)
-        and (days.max() - days.min()).days < 2 * distinct
-    ):
+        said = f"several columns can tell series apart ({some(able)})"
+        raise reading.error(f"times repeat and {said}: {flag('id', able[0])} names one of them.")
+    chosen, days = able[0], stamps.normalize()
+    counted = pd.to_numeric(frame[chosen], errors="coerce")
+    hours = counted.nunique() in (24, 48, 96) and counted.min() in (0, 1) and days.equals(stamps)
+    if hours and (days.max() - days.min()).days < 2 * distinct:
         said = f"column {chosen!r} can be the hour of the day or name series"
         helps = f"{flag('time-column', f'{reading.time},{chosen}')} or {flag('id', chosen)}"
         raise reading.error(f"{said}: {helps} decides.")
     said = "was taken to tell series apart: --id names another, --ignore leaves it out"
     reading.note(f"Column {chosen!r} {said}.")
-    return able[0]
+    return [chosen]

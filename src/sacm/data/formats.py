@@ -259,11 +259,9 @@ def _read_text(text: str, reading: Reading) -> pd.DataFrame:
         line, fields = int(too_long[1]), int(too_long[2])
     else:
         frame = frame[first : len(frame) - last]
-        beyond = frame.iloc[:, len(names) :].notna().any(axis=1)
-        line, fields = int(beyond.idxmax()) + 1, 0
-        if beyond.any():
-            fields = int(frame.loc[line - 1].last_valid_index()) + 1
-    if fields:
+        beyond = frame.iloc[:, len(names) :].notna().sum(axis=1).to_numpy()
+        line, fields = first + int(beyond.argmax()) + 1, len(names) + int(beyond.max())
+    if fields > len(names):
         raise reading.error(
             f"line {line} has {fields} fields where the header has {len(names)}: put a cell that "
             f"holds {separator!r} in quotes."

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.tseries.frequencies import to_offset
 
 from sacm.data.columns import Reading, clean_numbers, find_series, flag, read_channels, some
 from sacm.data.datasets import Form, Segment
@@ -27,6 +26,7 @@ from sacm.data.times import (
     counts_months,
     find_step,
     find_times,
+    seconds,
 )
 from sacm.errors import DataError
 from sacm.settings import ReadOptions
@@ -37,7 +37,7 @@ MOST_INSERTED = 0.5  # share above which a table is refused
 LARGEST_JITTER = 0.1  # of the step, by which times may lie beside the grid
 NEAR_STEP = 0.05  # relative difference between the usual step and a round one
 FAR_ROWS = 20  # grid rows a row beyond which a date must be a mistake
-LONGEST = 12  # usual steps that a proposed one may last
+MOSTLY_HELD = 0.8  # share of the steps of a proposed length that hold a row
 ROUND_STEPS = (
     *("10ms", "20ms", "50ms", "100ms", "200ms", "500ms", "1s", "2s", "5s", "10s", "15s", "30s"),
     *("1min", "2min", "5min", "10min", "15min", "20min", "30min", "h", "2h", "3h", "4h", "6h"),
@@ -326,7 +326,7 @@ def _order_rows(
         reading.note(f"Rows were averaged into steps of {resample} (--resample).")
     long_enough = [each for each in frames.values() if len(each) >= FEWEST_ROWS]
     if stamps is not None and step is None and (resample or long_enough):
-        steps = Counter(find_step(pd.DatetimeIndex(each.index))[0] for each in long_enough)
+        steps = Counter(find_step(pd.DatetimeIndex(each.index)) for each in long_enough)
         step = resample or steps.most_common(1)[0][0]
     try:
         if stamps is not None and step is not None:
@@ -364,13 +364,9 @@ def _merge_duplicates(
         first, second = sorted(int(row) + 1 for row in frame[ORDER].iloc[[place - 1, place]])
         merges = "--duplicates mean or --duplicates first merges them"
         in_order = f"{flag('ignore', reading.times)} takes rows in their order"
-        helps = [merges, "--id names the column of several series", in_order]
-        clock = 2 * len(times) == len(frame) and index.hour.min() == 1 and index.hour.max() == 12
-        if clock or 2 * len(times) > len(frame):  # merging would lose most rows
+        helps = [merges, "--id names the columns of several series", in_order]
+        if 2 * len(times) >= len(frame):  # merging would lose most rows
             helps = helps[::-1]
-        if clock:
-            said = "the clock goes from 1 to 12 without AM and PM: write hours from 0 to 23"
-            helps = [said, *helps[:2]]
         raise reading.error(
             f"{label}rows {first} and {second} have the same time, {index[place]} "
             f"({len(times):,} such rows): {'; '.join(helps)}."
@@ -387,12 +383,6 @@ def _are_clock_changes(times: pd.DatetimeIndex) -> bool:
     nights = (times.dayofweek == 6) & (times.hour < 4) & times.month.isin([3, 4, 9, 10, 11])
     days = pd.Series(times.normalize().unique()).diff().dropna() / pd.Timedelta(days=1)
     return bool(len(times) and nights.all() and (days > 100).all())
-
-
-def _seconds(step: str) -> float:
-    """Length of a step, of those of the calendar the first in 2024."""
-    start, offset = pd.Timestamp("2024-01-01"), to_offset(step)
-    return float((start + 2 * offset - (start + offset)).total_seconds())
 
 
 def _lay_on_grid(frames: Frames, step: str, reading: Reading, insert: bool) -> tuple[Frames, str]:
@@ -426,9 +416,9 @@ def _lay_on_grid(frames: Frames, step: str, reading: Reading, insert: bool) -> t
             raise reading.error(f"{said}, half of all or more: {averages}, {keeps}.")
         said += " and are gaps" if insert else ""
         if count > MANY_INSERTED * total and not asked:
-            helps = averages if _seconds(longer) > _seconds(step) else keeps
+            helps = averages if seconds(longer) > seconds(step) else keeps
             said += f"; that is {count / total:.0%} of all: {helps}"
-        if _seconds(step) <= 3600 and all(map(_are_clock_changes, missing.values())):
+        if seconds(step) <= 3600 and all(map(_are_clock_changes, missing.values())):
             said += "; clocks are put forward in such nights: --zone names the time zone"
         reading.note(f"{said}.")
     usual = pd.infer_freq(longest) if len(longest) >= FEWEST_ROWS else None
@@ -447,7 +437,7 @@ def _find_grid(
         return f"{index[place]} (row {int(frame[ORDER].iloc[place]) + 1})"
 
     gaps = np.diff(index.asi8)
-    if (index[-1] - index[0]).total_seconds() / _seconds(step) > FAR_ROWS * len(index) + 1000:
+    if (index[-1] - index[0]).total_seconds() / seconds(step) > FAR_ROWS * len(index) + 1000:
         far = int(np.argmax(gaps))
         far += far + 1 > len(index) / 2
         raise reading.error(f"{label}{row(far)} is far from the other times: correct that row.")
@@ -456,13 +446,10 @@ def _find_grid(
     if on_grid.all():
         return grid, index
     usual = pd.Timedelta(float(np.median(gaps)), index.unit)
-    near = min(ROUND_STEPS, key=lambda each: abs(np.log(_seconds(each) / usual.total_seconds())))
-    size = pd.Timedelta(seconds=_seconds(near))
+    near = min(ROUND_STEPS, key=lambda each: abs(np.log(seconds(each) / usual.total_seconds())))
+    size = pd.Timedelta(seconds=seconds(near))
     if abs(size / usual - 1) < NEAR_STEP and not reading.options.frequency:
-        phase = (index - index.floor(near)).to_series().median()
-        if min(phase, size - phase) < LARGEST_JITTER * size:
-            phase = pd.Timedelta(0)
-        moved = (index - phase).round(near) + phase
+        moved = index.round(near)
         if moved.is_unique and np.abs(moved - index).max() < LARGEST_JITTER * size:
             return pd.date_range(moved[0], moved[-1], freq=size), moved
     raise reading.error(
@@ -474,11 +461,10 @@ def _find_grid(
 
 
 def _propose_step(index: pd.DatetimeIndex) -> str:
-    """A round step of which nearly all hold a row; of which most do, if that is much shorter."""
+    """The shortest round step of which most hold a row."""
     nanos = index.as_unit("ns").asi8
-    places = {step: np.unique(nanos // round(_seconds(step) * 1e9)) for step in ROUND_STEPS}
-    shares = {step: len(held) / (held[-1] - held[0] + 1) for step, held in places.items()}
-    full = next((step for step, share in shares.items() if share > 0.95), ROUND_STEPS[-1])
-    if _seconds(full) * 1e9 > LONGEST * np.median(np.diff(nanos)):
-        full = next((step for step, share in shares.items() if share > MOST_INSERTED), full)
-    return {"30D": "MS", "7D": "W"}.get(full, full)
+    for step in ROUND_STEPS:
+        held = np.unique(nanos // round(seconds(step) * 1e9))
+        if len(held) > MOSTLY_HELD * (held[-1] - held[0] + 1):
+            break
+    return {"30D": "MS", "7D": "W"}.get(step, step)

@@ -37,15 +37,12 @@ Names = Sequence[str]
 MONTH_WORDS = words_of(
     "jan feb mar apr may jun jul aug sep oct nov dec january february march april may june july "
     "august september october november december januar februar märz april mai juni juli august "
-    "september oktober november dezember janvier février mars avril mai juin juillet août "
-    "septembre octobre novembre décembre enero febrero marzo abril mayo junio julio agosto "
-    "septiembre octubre noviembre diciembre jän feb mrz apr mai jun jul aug sept okt nov dez "
-    "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre "
-    "gen feb mar apr mag giu lug ago sett ott nov dic ene feb mar abr may jun jul ago sep oct nov "
-    "dic janv févr mars avr mai juin juil août sept oct nov déc januari februari maart april mei "
-    "juni juli augustus september oktober november december janeiro fevereiro março abril maio "
-    "junho julho agosto setembro outubro novembro dezembro stycznia lutego marca kwietnia maja "
-    "czerwca lipca sierpnia września października listopada grudnia"
+    "september oktober november dezember jän feb mrz apr mai jun jul aug sept okt nov dez "
+    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre "
+    "janv févr mars avr mai juin juil août sept oct nov déc enero febrero marzo abril mayo junio "
+    "julio agosto septiembre octubre noviembre diciembre ene feb mar abr may jun jul ago sep oct "
+    "nov dic gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre "
+    "dicembre gen feb mar apr mag giu lug ago sett ott nov dic"
 )
 MONTHS = {word: place % 12 + 1 for place, word in enumerate(MONTH_WORDS)}
 EXACT_NAME = re.compile(rf"(?:{TIME_WORDS})+s?|ds|ts|when|utc", re.IGNORECASE)
@@ -110,7 +107,6 @@ class Times:
     stamps: pd.DatetimeIndex  # with a zone while they are read, then in UTC or by the local clock
     written: str  # how they were written, in words
     form: str | None = None  # such as `%d-%m-%Y`, where it was found among several
-    mixed: bool = False  # whether they were written with different offsets from UTC
     zone: str | None = None
     local: bool = False  # whether the stamps are by the local clock of the zone
 
@@ -130,15 +126,15 @@ def read_column(
     if not any(map(str.isdigit, start)) or len(start) > 60:
         return []
     if ISO.match(start):  # the usual form, quickly
-        iso: dict[str, Any] = {"arg": column.astype(str), "format": "ISO8601", "errors": "coerce"}
-        mixed = False
+        cells = column.astype(str)
         try:
-            stamps = pd.DatetimeIndex(pd.to_datetime(**iso))
+            stamps = pd.to_datetime(cells, format="ISO8601", errors="coerce")
         except ValueError:  # offsets differ, or only some cells have one
-            mixed = bool(iso["arg"].str.contains(AWARE, regex=True).all())
-            stamps = pd.DatetimeIndex(pd.to_datetime(**iso, utc=True) if mixed else [pd.NaT])
-        if not stamps.hasnans:
-            return [Times(columns, stamps, f"dates like {start}", mixed=mixed)]
+            if not cells.str.contains(AWARE, regex=True).all():
+                return []
+            stamps = pd.to_datetime(cells, format="ISO8601", errors="coerce", utc=True)
+        if stamps.notna().all():
+            return [Times(columns, pd.DatetimeIndex(stamps), f"dates like {start}")]
     codes, unique = pd.factorize(column)
     text = plain_text(pd.Series(unique, dtype=object)) if is_text(column) else None
     if text is None or text.str.fullmatch(r"\d+(\.\d+)?").all():
@@ -169,7 +165,7 @@ def _text_times(text: pd.Series, columns: tuple[str, ...]) -> list[Times]:
             days = pd.DatetimeIndex(pd.to_datetime(dates, **options))
             if not days.hasnans and days.year.min() >= FIRST_YEAR:
                 written = f"dates like {text.iloc[0]}"
-                found.append(Times(columns, days + clock, written, form, mixed=mixed))
+                found.append(Times(columns, days + clock, written, form))
     return found
 
 
@@ -287,9 +283,6 @@ def _from_parts(frame: pd.DataFrame, pool: Names) -> Times | None:
         cells = plain_text(frame[names[part]]).str.lower().str.strip(".").reset_index(drop=True)
         cells = cells.map(lambda word: str(MONTHS.get(word, word)).lstrip("mq"))
         numbers[part] = pd.to_numeric(cells, errors="coerce")
-        short = numbers[part].between(0, 99).all() and numbers[part].min() != 1
-        if part == "year" and short:  # as %y reads them; from 1 on they count years
-            numbers[part] += np.where(numbers[part] < 69, 2000, 1900)
         _, least, most = PARTS[part]
         if not numbers[part].between(least, most).all() or (numbers[part] % 1 != 0).any():
             return None
@@ -422,7 +415,7 @@ def counts(frame: pd.DataFrame, name: str, ids: Names, *, evenly: bool = False) 
 
 
 def _place_in_zone(times: Times, reading: Reading) -> Times:
-    """Times in UTC where a zone is known; by the local clock where only that is even."""
+    """Times in UTC where a zone is known; days and longer steps by its local clock."""
     zone, stamps = reading.options.zone, times.stamps
     if zone is None and stamps.tz is None:
         return times
@@ -439,46 +432,44 @@ def _place_in_zone(times: Times, reading: Reading) -> Times:
         except ValueError:  # no such hour is there twice
             stamps = stamps.tz_localize(**options, ambiguous=np.ones(len(stamps), dtype=bool))
     utc, local = (stamps.tz_convert(each).tz_localize(None) for each in ("UTC", name))
-    daily = pd.Series(utc.unique().sort_values()).diff().median() >= pd.Timedelta(hours=23)
-    if daily and times.mixed and zone is None:
-        raise reading.error(
-            "the offsets of the times change, so that days are even by the local clock only: "
-            "--zone names the time zone, such as Europe/Berlin."
-        )
-    lead = coverage(local) - coverage(utc)
-    by_clock = bool(lead >= 0 if daily else lead > CLOSE)
-    reading.note(f"Times are kept {'by the local clock' if by_clock else 'in UTC'}.")
-    return replace(times, stamps=local if by_clock else utc, zone=name, local=by_clock)
+    daily = bool(pd.Series(utc.unique().sort_values()).diff().median() >= pd.Timedelta(hours=23))
+    reading.note(f"Times are kept {'by the local clock' if daily else 'in UTC'}.")
+    return replace(times, stamps=local if daily else utc, zone=name, local=daily)
 
 
-def find_step(index: pd.DatetimeIndex) -> tuple[str, float]:
-    """The commonest step of sorted times as a pandas alias, and the rows of its grid."""
+def find_step(index: pd.DatetimeIndex) -> str:
+    """The commonest step of sorted times as a pandas alias."""
     regular = pd.infer_freq(index)
     if regular is not None:
-        return regular, float(len(index))
+        return regular
     months = np.diff(index.year * 12 + index.month)
     ends = bool(index.is_month_end.all())
     if (months > 0).all() and (ends or (index.day == 1).all()) and index.equals(index.normalize()):
         every = Counter(months.tolist()).most_common(1)[0][0]
-        alias = f"{every if every > 1 else ''}M{'E' if ends else 'S'}"
-        return alias, float(months.sum()) / every + 1
+        return f"{every if every > 1 else ''}M{'E' if ends else 'S'}"
     nanos = np.diff(index.as_unit("ns").asi8)
     usual = pd.Timedelta(int(Counter(nanos.tolist()).most_common(1)[0][0]))
-    if usual == pd.Timedelta(days=1) and len(index) > 9 and (index.dayofweek < 5).all():
-        return "B", float(np.busday_count(index[0].date(), index[-1].date())) + 1
-    rows = float((index[-1] - index[0]) / usual) + 1
     days, rest = divmod(usual, pd.Timedelta(days=1))
-    if days == 7 and not rest:
-        return f"W-{index[0]:%a}".upper(), rows
-    return str(to_offset(usual).freqstr) if rest else f"{days if days > 1 else ''}D", rows
+    if rest:
+        return str(to_offset(usual).freqstr)
+    if days == 1 and len(index) > 9 and (index.dayofweek < 5).all():
+        return "B"
+    return f"W-{index[0]:%a}".upper() if days == 7 else f"{days if days > 1 else ''}D"
+
+
+def seconds(step: str) -> float:
+    """Length of a step, of those of the calendar the first in 2024."""
+    start, offset = pd.Timestamp("2024-01-01"), to_offset(step)
+    return float((start + 2 * offset - (start + offset)).total_seconds())
 
 
 def coverage(stamps: pd.DatetimeIndex) -> float:
-    """The share of the grid of the commonest step that times, in any order, fill."""
+    """About the share of the grid of the commonest step that times, in any order, fill."""
     index = stamps.unique().sort_values()
     if len(index) < FEWEST_ROWS:
         return 1.0
-    return len(index) / max(find_step(index)[1], len(index))
+    rows = (index[-1] - index[0]).total_seconds() / seconds(find_step(index)) + 1
+    return len(index) / max(rows, len(index))
 
 
 def check_frequency(frequency: str | None) -> None:
