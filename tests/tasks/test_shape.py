@@ -28,7 +28,7 @@ def test_names_time_step_and_classes() -> None:
     frame = pd.DataFrame(waves(50, 2), columns=["a", "b"]).assign(date=stamps)
     sizes: dict[str, Any] = {"input_len": 4, "horizon": 2}
     shape = shape_of(forecasting_data(frame), **sizes)
-    expected = NetworkShape(2, 4, 2, columns=("a", "b"), stamped=True, frequency="D")
+    expected = NetworkShape(2, 4, 2, columns=("a", "b"), frequency="D")
     assert shape == expected
     assert shape_of(forecasting_data(waves(50, 2)), **sizes) == NetworkShape(2, 4, 2)
     cases = classification_data(np.ones((4, 1, 9)), np.array([3, 7, 3, 7]))

@@ -15,7 +15,7 @@ from torch import Tensor
 from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import fit_scaler, scale_training_rows
 from sacm.errors import ArgumentError
-from sacm.files import read_metadata, read_weights, write_weights
+from sacm.files import read_weights, write_weights
 from sacm.quality.guard import Guard
 from sacm.quality.windows import SHORTEST_WINDOW, WindowGuard
 from sacm.strategies.base import Prepared, Strategy
@@ -48,7 +48,6 @@ class GuardStrategy(Strategy):
             raise ArgumentError(f"guard takes false_events above 0, got {self.false_events}.")
 
     def check_task(self, task: str) -> None:
-        """Refuse classification, and say what is for it."""
         if task == "classification":
             raise ArgumentError("guard judges series, not cases: use labels, or no strategy.")
 
@@ -60,17 +59,15 @@ class GuardStrategy(Strategy):
         repaired, share = repair_for_training(data, guard)
         acts = windows and self.repair != "none"
         module = scaled_module(guard, repaired, window) if acts else None
-        note = (f"The guard repaired {share:.2%} of the training values.",)
         filled, _, notes, *_ = super().prepare(repaired, window=window)
-        fitted = FittedGuard(**vars(self), guard=guard, module=module)
-        return Prepared(filled, fitted, (*(note if share else ()), *notes))
+        if share:
+            notes = (f"The guard repaired {share:.2%} of the training values.", *notes)
+        return Prepared(filled, FittedGuard(**vars(self), guard=guard, module=module), notes)
 
     def load(self, folder: Path) -> Strategy:
-        """The strategy as a run has fitted it."""
-        path, windows = folder / _GUARD, folder / _WINDOWS
+        windows = folder / _WINDOWS
         module = WindowGuard(read_weights(windows)).eval() if windows.exists() else None
-        guard = Guard.restore(path, read_weights(path), read_metadata(path))
-        return FittedGuard(**vars(self), guard=guard, module=module)
+        return FittedGuard(**vars(self), guard=Guard.load(folder / _GUARD), module=module)
 
 
 @dataclass(frozen=True)
@@ -118,7 +115,6 @@ class FittedGuard(GuardStrategy):
         return [torch.cat(tensors, 1) for tensors in zip(*parts, strict=True)]
 
     def save(self, folder: Path) -> None:
-        """Write what was learnt into the folder of the run."""
         self.guard.save(folder / _GUARD)
         if self.module is not None:
             write_weights(folder / _WINDOWS, self.module.state_dict())
@@ -153,8 +149,8 @@ def scaled_module(guard: Guard, data: Any, window: int) -> WindowGuard:
         return guard.module().rescaled(scaler.mean, scaler.std)
     scaled = scale_training_rows(data, segments)  # every series by itself
     values = np.concatenate([scaled, data.values[len(scaled) :]])
-    fitted = type(guard)(None, guard.false_events, window)
-    return fitted.fit(replace(data, values=values, observed=None)).module()
+    scaled_data = replace(data, values=values, observed=None)
+    return Guard(None, guard.false_events, window).fit(scaled_data).module()
 
 
 def mark_broken_rules(strategy: Strategy, data: Any) -> Any:

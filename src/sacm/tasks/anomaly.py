@@ -24,7 +24,6 @@ from sacm.strategies.base import Step
 from sacm.tasks.base import (
     EVALUATION_BATCH,
     FORECASTING_ONLY,
-    Batches,
     Calibration,
     NetworkShape,
     Result,
@@ -43,11 +42,7 @@ LARGE = 3_000_000  # values; larger data are not inspected
 
 
 class Anomaly(Task[AnomalyData]):
-    """Anomaly detection: windows `[B, L, C]` to a score for every time step.
-
-    The stride thins out validation and test windows as well, or an evaluation would cost as much as
-    many epochs.
-    """
+    """Anomaly detection: windows `[B, L, C]` to a score for every time step."""
 
     name = "anomaly"
     default_backbone = "TranAD"
@@ -64,24 +59,23 @@ class Anomaly(Task[AnomalyData]):
     def windows(
         self, settings: ResolvedSettings, data: AnomalyData, *, scaler: Scaler = None
     ) -> Windows:
+        # The stride thins out validation and test windows too: detectors are slow to evaluate.
         length, stride = settings.input_len, settings.stride
         return anomaly_windows(data, length=length, stride=stride, scaler=scaler)
 
     def shape(
         self, settings: ResolvedSettings, data: AnomalyData, scaler: Scaler = None
     ) -> NetworkShape:
-        columns = column_names(data.columns)
-        return NetworkShape(data.channels, settings.input_len, columns=columns)
+        names = column_names(data.columns)
+        return NetworkShape(data.channels, settings.input_len, columns=names)
 
-    def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
-        scores: Tensor = model.anomaly_scores(x)
-        return scores
+    def answer(self, model: Any, batch: Any, x: Tensor) -> Any:
+        return model.anomaly_scores(x)
 
-    def loss(self, step: Step, x: Tensor) -> Tensor:
-        loss: Tensor = step.model.training_loss(x)
-        return loss
+    def loss(self, step: Step, x: Tensor) -> Any:
+        return step.model.training_loss(x)
 
-    def validate(self, trained: Trained, batches: Batches) -> float:
+    def validate(self, trained: Trained, batches: WindowBatches[Any]) -> float:
         model, _, strategy = trained
         assert isinstance(model, DetectorNetwork)
         total = 0.0
@@ -125,8 +119,7 @@ def normal_scores(trained: Trained, windows: Windows, data: AnomalyData) -> np.n
     catalogue are taken as they are, for their results are compared.
     """
     scores = step_scores(trained, windows.val)
-    scored = ~np.isnan(scores)
-    normal = scored
+    normal = scored = ~np.isnan(scores)
     if not DATASETS.find(data.name.partition("@")[0]) and data.train.size <= LARGE:
         with suppress(SACMError):  # too few rows to judge
             normal = scored & ~(inspect(data.train).flags > 0).any(axis=1)

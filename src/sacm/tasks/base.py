@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import pydantic.dataclasses
 import torch
-from pydantic import ConfigDict
 from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone
@@ -28,7 +27,6 @@ from sacm.types import TaskName
 DataKind = TypeVar("DataKind")
 Scaler = ChannelScaler | None
 Windows = SplitWindows[Any]
-Batches = WindowBatches[Any]
 HeadingsAndRows = tuple[tuple[str, ...], list[Sequence[Any]]]
 EVALUATION_BATCH = 256
 FORECASTING_ONLY = (
@@ -52,7 +50,7 @@ class Result:
         return {**record, "evaluated_windows": self.evaluated}
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@pydantic.dataclasses.dataclass(frozen=True)
 class NetworkShape:
     """What a network takes and gives; `model.json` of a run folder, whose lists become tuples."""
 
@@ -63,7 +61,6 @@ class NetworkShape:
     calendar_sizes: tuple[int, int, int, int] | None = None
     columns: tuple[str, ...] | None = None  # None if the training data had no names
     frequency: str | None = None  # time step of the training data as a pandas alias
-    stamped: bool = False  # whether the training data had timestamps
     # Means and deviations of the covariates in the training rows, `[K]` each.
     covariates: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     # The least value of a forecast of each channel, None where there is no limit; `lowest` is the
@@ -183,22 +180,21 @@ class Task(ABC, Generic[DataKind]):
         loss = run.loss(step)
         return step.loss() if loss is None else loss
 
-    def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
+    def answer(self, model: Any, batch: Any, x: Tensor) -> Any:
         """What a network says of windows `x` `[B, L, C]`, with what the batch has beside them."""
-        answer: Tensor = model(x, *beside_windows(batch))
-        return answer
+        return model(x, *beside_windows(batch))
 
     def losses(self, answer: Tensor, batch: Any) -> Tensor:
         """The loss of each target, `[B, H, C]`, or of each case, `[B]`; detectors have none."""
         raise NotImplementedError(f"{self.name} has no loss of single targets.")
 
-    def loss(self, step: Step, x: Tensor) -> Tensor:
+    def loss(self, step: Step, x: Tensor) -> Any:
         """The task's own loss of a step for windows `x` `[B, L, C]`."""
         answer = step.answer(x)
         return step.mean(step.losses(answer), answer)
 
     @abstractmethod
-    def validate(self, trained: Trained, batches: Batches) -> float:
+    def validate(self, trained: Trained, batches: WindowBatches[Any]) -> float:
         """The number that chooses the checkpoint; lower is better for all but accuracy."""
 
     def calibrate(self, trained: Trained, windows: Windows, data: DataKind) -> Calibration | None:

@@ -21,7 +21,6 @@ from sacm.strategies.base import Step
 from sacm.tasks.base import (
     EVALUATION_BATCH,
     FORECASTING_ONLY,
-    Batches,
     NetworkShape,
     Result,
     Scaler,
@@ -79,7 +78,7 @@ class Classification(Task[ClassificationData]):
             return F.cross_entropy(logits, step.batch.y)
         return step.mean(step.losses(logits), logits)
 
-    def validate(self, trained: Trained, batches: Batches) -> float:
+    def validate(self, trained: Trained, batches: WindowBatches[Any]) -> float:
         report = measure_classes(*_collect(trained, batches))
         return report.accuracy if trained.settings.select == "accuracy" else report.nll
 
@@ -90,7 +89,7 @@ class Classification(Task[ClassificationData]):
         return Result(row, asdict(report), report.samples, class_baselines(data, report))
 
 
-def _collect(trained: Trained, batches: Batches) -> tuple[Tensor, Tensor]:
+def _collect(trained: Trained, batches: WindowBatches[Any]) -> tuple[Tensor, Tensor]:
     """The logits `[N, K]` in float64 and labels `[N]` of all batches, on the CPU."""
     pairs = [(logits.cpu().double(), batch.y.cpu()) for batch, logits in answers(trained, batches)]
     logits, labels = zip(*pairs, strict=True)

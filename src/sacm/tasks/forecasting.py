@@ -26,7 +26,6 @@ from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.settings import AUTO, ResolvedSettings, RunSettings
 from sacm.tasks.base import (
     EVALUATION_BATCH,
-    Batches,
     Calibration,
     HeadingsAndRows,
     NetworkShape,
@@ -133,7 +132,6 @@ class Forecasting(Task[ForecastingData]):
             calendar_sizes=tables,
             columns=column_names(data.columns),
             frequency=data.frequency,
-            stamped=data.timestamps is not None,
             covariates=scale,
             minimum=minimum,
             lowest=lowest,
@@ -172,7 +170,7 @@ class Forecasting(Task[ForecastingData]):
     def losses(self, answer: Tensor, batch: Any) -> Tensor:
         return (answer - batch.y).abs()
 
-    def validate(self, trained: Trained, batches: Batches) -> float:
+    def validate(self, trained: Trained, batches: WindowBatches[Any]) -> float:
         report = _errors(trained, batches, ForecastAccumulator())
         return report.scaled.mse if trained.settings.select == "mse" else report.scaled.mae
 
@@ -247,7 +245,7 @@ def is_benchmark(name: str) -> bool:
 
 def _errors(
     trained: Trained,
-    batches: Batches,
+    batches: WindowBatches[Any],
     accumulator: ForecastAccumulator,
     sums: list[Row] | None = None,
 ) -> ForecastReport:

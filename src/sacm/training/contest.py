@@ -92,7 +92,7 @@ def hold_contest(
     try:
         for name in reversed(names):  # the last member sees the rows as they came: it has the truth
             changed = settings.model_copy(update={"strategy": name})
-            side = Contest(folder, changed, data, fabric, show=show, first=(*sides, None)[0])
+            side = Contest(folder, changed, data, fabric, show, first=(*sides, None)[0])
             if not sides:
                 side.say_plan(names)
             side.fit_statistical()
@@ -107,26 +107,24 @@ def hold_contest(
     return side.keep(dict(zip(names, reversed(errors), strict=True)))
 
 
+@dataclass(eq=False)
 class Contest:
     """The candidates of one run under one strategy.
 
-    Networks have folders of their own inside that of the run until the contest is over. `first` is
-    the contest of the strategy that began before: it has the true values.
+    Networks have folders of their own inside that of the run until the contest is over.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        settings: ResolvedSettings,
-        data: ForecastingData,
-        fabric: Fabric,
-        *,
-        show: bool,
-        first: Contest | None,
-    ) -> None:
+    folder: Path
+    settings: ResolvedSettings
+    data: ForecastingData
+    fabric: Fabric
+    show: bool
+    first: Contest | None  # of the strategy that began before: it has the true values
+
+    def __post_init__(self) -> None:
+        settings, data, first = self.settings, self.data, self.first
         self.started: float = first.started if first else time.monotonic()
-        self.folder, self.fabric, self.show, self.data = folder, fabric, show, data
-        self.say = partial(say, show=show)
+        self.say = partial(say, show=self.show)
         self.task = get_task("forecasting")
         self.season = find_season(data)
         prepared = prepare_data(settings, data)

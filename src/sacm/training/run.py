@@ -182,8 +182,7 @@ def _digests(folder: Path) -> dict[str, str]:
 
 def record_failure(run: Run, error: Exception) -> None:
     """Keep the reason why a run stopped; of one whose data allow no training, nothing is kept."""
-    started = any((run.folder / name).exists() for name in ("last.pt", "history.csv", "model.json"))
-    if isinstance(error, DataError) and not started:
+    if isinstance(error, DataError) and not (run.folder / "model.json").exists():
         shutil.rmtree(run.folder, ignore_errors=True)
         return
     with suppress(SACMError):  # a full disk was the reason itself

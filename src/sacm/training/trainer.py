@@ -154,44 +154,35 @@ class _Progress:
     steps: int = 0
 
 
+@dataclass(eq=False)
 class Training:
-    """The state of one run in memory; `data` are clean, `show` says whether progress is shown."""
+    """The state of one run in memory."""
 
-    def __init__(
-        self,
-        folder: Path,
-        settings: ResolvedSettings,
-        data: AnyData,
-        fabric: Fabric,
-        *,
-        show: bool = False,
-    ) -> None:
-        self.folder, self.settings, self.data = folder, settings, data
-        self.task, self.fabric, self.show = get_task(settings.task), fabric, show
+    folder: Path
+    settings: ResolvedSettings
+    data: AnyData  # clean
+    fabric: Fabric
+    show: bool = False  # progress
+
+    def __post_init__(self) -> None:
+        settings = self.settings
+        self.task = get_task(settings.task)
         self.race: RaceResult | None = None
         self.title = f"{settings.backbone} {settings.strategy} seed {settings.seed}"
         self.steps = (self.task.minimum_steps, sys.maxsize)  # fewest and most of an epoch
         self.deadline = time.monotonic() + (settings.time_limit or math.inf)  # steps stop there
         self.on_epoch: Callable[[int, float], None] | None = None
-        self.progress = _Progress()
-        self._prepare()
-        self._build()
-
-    def _prepare(self) -> None:
-        """Let the strategy prepare the data, and cut windows."""
-        settings = self.settings
         prepared = prepare_data(settings, self.data)
         self.strategy, self.notes = prepared.strategy, prepared.notes
-        self.progress.seconds = prepared.seconds
+        self.progress = _Progress(seconds=prepared.seconds)
         self.windows = cut_windows(self.task, settings, self.data, prepared.data)
         if len(self.windows.val) == 0:
-            raise DataError(
-                f"{settings.data}: there are no validation windows to choose by: use more data or "
-                "shorter windows."
-            )
+            why = "there are no validation windows to choose by: use more data or shorter windows"
+            raise DataError(f"{settings.data}: {why}.")
         self.shape = self.task.shape(settings, self.data, self.windows.scaler)
         self.train_batches = self._training_batches(settings.seed)
         self.val_batches: Any = WindowBatches(self.windows.val, EVALUATION_BATCH)
+        self._build()
 
     @property
     def passes(self) -> int:
