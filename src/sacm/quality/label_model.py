@@ -260,21 +260,15 @@ def divide(codes: Array, groups: Array, random: np.random.Generator) -> Array:
     return (np.argsort(order) % PARTS)[members]
 
 
-class Judgement(NamedTuple):
-    """What the cases say about their labels."""
-
-    suggested: Array  # [N]: codes of the most probable true labels
-    confidence: Array  # [N]: probability that the suggestion is right
-    transition: Array  # [K, K]
-    doubt: float  # share of labels that models of other cases contradict
-    evidence: float  # log-likelihood of labels that the cases add to class shares, for each class
-
-
-def judge_labels(basis: Array, codes: Array, groups: Array, *, many: bool) -> Judgement:
+def judge_labels(
+    basis: Array, codes: Array, groups: Array, *, many: bool
+) -> tuple[Array, Array, Array, float, float]:
     """Judge each third by models of the others, estimate transitions, then judge all cases.
 
     Of both starts, both expectations of class shares and all rounds, those held-out answers count
-    under which the given labels are likeliest.
+    under which the given labels are likeliest. Returns codes of the most probable labels and how
+    sure they are `[N]`; transitions; the share of labels that models of other cases contradict; and
+    the log-likelihood of labels that cases add to class shares, for each class.
     """
     random, divisions = np.random.default_rng(0), 2 if many else 3
     member = np.eye(int(codes.max()) + 1)[codes]
@@ -309,7 +303,7 @@ def judge_labels(basis: Array, codes: Array, groups: Array, *, many: bool) -> Ju
     alone = member.mean(axis=0)
     gain = noise.likelihood - float(np.log(alone) @ alone)
     evidence = gain * len(codes) / member.shape[1]
-    return Judgement(suggested, confidence, noise.transition, doubt, evidence)
+    return suggested, confidence, noise.transition, doubt, evidence
 
 
 def _log_odds(held_out: Array, suggested: Array, codes: Array) -> Array:

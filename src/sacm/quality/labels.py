@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sacm.errors import ArgumentError, DataError
-from sacm.quality.label_model import CaseKernel, Judgement, judge_labels
+from sacm.quality.label_model import CaseKernel, judge_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,24 +197,25 @@ def find_wrong_labels(
         "all cases are of one group.": len(np.unique(members)) < 2,
     }
     reason = next((text for text, holds in reasons.items() if holds), "")
-    judged = Judgement(codes, np.ones(len(codes)), np.eye(len(classes)), doubt=0.0, evidence=0.0)
+    suggested, confidence, transition = codes, np.ones(len(codes)), np.eye(len(classes))
+    doubt = evidence = 0.0
     if not reason:
         many = len(cases) > EXACT_CASES
         features, landmarks = (MANY_FEATURES, LANDMARKS) if many else (FEATURES, None)
         kernel = CaseKernel(cases, features=features, landmarks=landmarks)
         basis = kernel.basis(cases, progress=True) if many else kernel.own_basis
         judged = judge_labels(basis, codes, members, many=many)
-    sure = (judged.suggested != codes) & (judged.confidence >= LEAST_CONFIDENCE)
-    sure &= judged.evidence >= LEAST_EVIDENCE
-    if not sure.any() and judged.doubt > MOST_DOUBT:
+        suggested, confidence, transition, doubt, evidence = judged
+    sure = (suggested != codes) & (confidence >= LEAST_CONFIDENCE) & (evidence >= LEAST_EVIDENCE)
+    if not sure.any() and doubt > MOST_DOUBT:
         reason = "the cases are too few or do not tell their classes well enough: models of other "
-        reason += f"cases doubt {judged.doubt:.0%} of the labels, but not surely."
+        reason += f"cases doubt {doubt:.0%} of the labels, but not surely."
     return LabelQuality(
         given=labels,
-        suggested=classes[judged.suggested],
-        confidence=judged.confidence,
+        suggested=classes[suggested],
+        confidence=confidence,
         flagged=sure & ~np.isin(listed, kept),
-        transition=judged.transition,
+        transition=transition,
         classes=classes,
         reason=reason,
         names=called,

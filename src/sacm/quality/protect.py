@@ -115,8 +115,7 @@ def protect(
 
     Example:
         >>> import numpy as np, sacm, torch
-        >>> noise = np.random.default_rng(0).normal(0, 0.1, (2000, 1))
-        >>> rows = np.sin(np.arange(2000) / 5)[:, None] + noise
+        >>> rows = np.random.default_rng(0).normal(size=(2000, 1))
         >>> model = protect(nn.Linear(1, 1), sacm.Guard().fit(rows))
         >>> window = torch.tensor(rows[None, :96]).float()
         >>> window[0, 50] = torch.nan

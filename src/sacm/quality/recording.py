@@ -61,9 +61,9 @@ class Recording:
         """The rows with segments cut at the borders of splits and of the training rows."""
         parts = []
         for segment, train in zip(self.segments, self.train, strict=True):
-            cuts = {*self.borders, train.start, train.stop} if len(train) else {*self.borders}
+            cuts = (*self.borders, train.start, train.stop)
             ends = sorted({segment.start, segment.stop, *(c for c in cuts if c in segment)})
-            parts += [range(first, stop) for first, stop in pairwise(ends)]
+            parts += [range(*pair) for pair in pairwise(ends)]
         return Rows(parts, self.rows.number[[part.start for part in parts]])
 
     def training_part(self) -> tuple[Array, Rows]:
@@ -102,7 +102,7 @@ def read_recording(
         why = "holds cases, and the guard judges series: find_wrong_labels judges its labels"
         raise ArgumentError(f"{data.name} {why}.")
     else:
-        recording = _from_source(data, dict(reading or {}))
+        recording = _from_source(data, reading or {})
     if train is None:
         return recording
     chosen = tuple(segment[_ends(train, len(segment))] for segment in recording.segments)
@@ -122,7 +122,7 @@ def _ends(train: Any, length: int) -> slice:
     raise ArgumentError(f"train = {train!r}: pass a share in (0, 1], a number of rows or a range.")
 
 
-def _from_source(data: Any, options: dict[str, Any]) -> Recording:
+def _from_source(data: Any, options: Mapping[str, Any]) -> Recording:
     """Rows of a frame, an array or a file."""
     from sacm.data.read import read_table
 

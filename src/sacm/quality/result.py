@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ _WORST = 5
 _MOST_SEVERE = 10.0  # deviations; beyond it an event is as bad as it can be
 
 
-@dataclass(frozen=True)
-class QualityEvent:
+class QualityEvent(NamedTuple):
     """A segment of one kind and grade in one channel."""
 
     channel: str  # its name; "time" for an event of the time axis
@@ -39,10 +38,10 @@ class QualityEvent:
     first: int  # first row, counted from 0 in order of time
     last: int  # last row
     severity: float  # largest distance from the repair, in the channel's deviations
-    rule: str = ""  # the rule that was broken, empty if none
-    series: str = ""  # name of the series, where there are several
-    first_time: Any = None  # time of the first row, where times are known
-    last_time: Any = None  # time of the last row
+    rule: str  # the rule that was broken, empty if none
+    series: str
+    first_time: Any  # time of the first row, where times are known
+    last_time: Any
 
     @property
     def rows(self) -> int:
@@ -100,10 +99,8 @@ class Quality:
                 if code[i]:
                     found = KINDS[self.flags[i, channel]], int(self.grades[i, channel]), i, j - 1
                     far = float(np.nan_to_num(np.fmax.reduce(distance[i:j]), nan=np.inf))
-                    place = names[starts[i]], times[i], times[j - 1]
-                    rule = RULES[self.rules[i, channel]]
-                    event = QualityEvent(recording.columns[channel], *found, far, rule, *place)
-                    events.append(event)
+                    place = RULES[self.rules[i, channel]], names[starts[i]], times[i], times[j - 1]
+                    events.append(QualityEvent(recording.columns[channel], *found, far, *place))
         return sorted(events, key=lambda event: (event.first, event.channel))
 
     @property
@@ -200,12 +197,11 @@ class Quality:
         """One row an event, rows counted from 1; with `keep` filled in, `keep=` takes it back."""
         import pandas as pd
 
-        names = [field.name for field in fields(QualityEvent)]
-        frame = pd.DataFrame([vars(event) for event in self.events], columns=names)
+        frame = pd.DataFrame(self.events, columns=list(QualityEvent._fields)).assign(keep="")
         frame["grade"] = [GRADES[grade] for grade in frame["grade"]]
-        frame.insert(names.index("last") + 1, "rows", frame["last"] - frame["first"] + 1)
+        rows = frame["last"] - frame["first"] + 1
+        frame.insert(list(frame).index("severity"), "rows", rows)
         frame[["first", "last"]] += 1
-        frame["keep"] = ""
         unused = [] if self.recording.times is not None else ["first_time", "last_time"]
         unused += ["series"] if len(set(self.recording.labels)) == 1 else []
         return frame.drop(columns=unused)
