@@ -210,17 +210,8 @@ def find_wrong_labels(
     if not sure.any() and doubt > MOST_DOUBT:
         reason = "the cases are too few or do not tell their classes well enough: models of other "
         reason += f"cases doubt {doubt:.0%} of the labels, but not surely."
-    return LabelQuality(
-        given=labels,
-        suggested=classes[suggested],
-        confidence=confidence,
-        flagged=sure & ~np.isin(listed, kept),
-        transition=transition,
-        classes=classes,
-        reason=reason,
-        names=called,
-        cases=cases,
-    )
+    answer = classes[suggested], confidence, sure & ~np.isin(listed, kept), transition
+    return LabelQuality(labels, *answer, classes, reason, called, cases)
 
 
 def _check_cases(X: Any) -> np.ndarray:

@@ -19,7 +19,7 @@ from sacm.reports.page import embed_figure, figures, page, paragraph
 from sacm.reports.table import Table, record_table
 
 _BURST, _REPAIR, _SHIFT, _SPIKE, _GAP, _RULE = style.SERIES
-KIND_STYLE = {
+KIND_STYLE = {  # colour and meaning
     "missing": (_GAP, "nothing was measured"),
     "code": (_GAP, "a number that stands for a gap, such as -9999"),
     "stuck": (style.ALARM, "the same value for longer than is usual"),
@@ -28,7 +28,6 @@ KIND_STYLE = {
     "shift": (_SHIFT, "a stretch at another level, with a step at both ends"),
     "rule": (_RULE, "outside what a rule allows"),
 }
-"""Colour and meaning of the kinds."""
 _GRADES = (
     "Fail: broken, replaced by its repair, no target in training. Suspect: unusual, may be real, "
     "stays as measured, counts less as a target. Severity: the largest distance between a value "
@@ -54,15 +53,15 @@ def quality_page(quality: Quality) -> str:
         meanings = [(kind, KIND_STYLE[kind][1]) for kind in _kinds(quality.flags)]
         kinds = Table(("kind", "meaning"), tuple(meanings), words=2).html(kind="settings")
         hint = (
-            f"The worst of {len(quality.events):,} events. A click on a heading sorts. Events that "
-            "are real stay as measured with sacm quality --keep: see --flags."
+            "A click on a heading sorts. sacm quality --flags and --keep keep events as measured."
         )
+        heading = f"The worst of {len(quality.events):,} events"
         listed = quality.event_table(_LISTED).html(kind="sortable")
         sections |= {
             "What the kinds mean": [kinds, paragraph(_GRADES, note=True)],
             "The worst events, enlarged": [figures(*drawn)],
             "Shares by channel": [quality.share_table().html(kind="sortable")],
-            "Events": [paragraph(hint, note=True), listed],
+            heading: [paragraph(hint, note=True), listed],
         }
     recording = quality.recording
     read = {

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from sacm.quality.guard import Guard
     from sacm.quality.result import Quality
 
-ALL = "all"
 # The rules that flag values, and the flag of what breaks each of them.
 RULES = ("", "range", "max_change", "codes", "longest_rest", "maintenance", "needs")
 RANGE, MAX_CHANGE, CODES, LONGEST_REST, MAINTENANCE, NEEDS = range(1, len(RULES))
@@ -35,8 +34,7 @@ _WANTED = {
     "max_change": "look like 2/min or 0.5/row, above 0",
     "codes": "be numbers such as [-9999]",
     "longest_rest": _SPAN,
-    "maintenance": "be pairs of times or of row numbers such as [2024-01-03 08:00, 2024-01-03 "
-    "12:00], the earlier one first",
+    "maintenance": "be pairs of times or rows such as [2024-01-03, 2024-01-04], the earlier first",
     "needs": "be channels or patterns such as [temp, *cond]",
     "longest_gap": _SPAN,
     "leave_alone": "be true or false",
@@ -46,7 +44,6 @@ KEYS = tuple(_WANTED)
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _AMOUNT = re.compile(r"\s*(\d+\.?\d*(?:[eE][-+]?\d+)?)\s*(/?)\s*(rows?|s|min|h|d)\s*")
 _YES, _NO = ("1", "yes", "y", "true", "x", "keep"), ("", "0", "no", "n", "false")
-Interval = tuple[Any, Any]  # first and last row, by number or by time
 
 
 @dataclass(frozen=True)
@@ -60,10 +57,10 @@ class ChannelRules:
     longest_rest: float | None = None
     longest_gap: float = inf
     leave_alone: bool = False
-    maintenance: tuple[Interval, ...] = ()
+    maintenance: tuple[tuple[Any, Any], ...] = ()  # first and last row, by number or by time
     needs: tuple[str, ...] = ()  # patterns of other channels
     kinds: tuple[str, ...] = KINDS[1:]
-    keep: tuple[Interval, ...] = ()
+    keep: tuple[tuple[Any, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,9 +111,9 @@ class Rules:
     def of_channels(self, columns: Sequence[str], step: float | None) -> list[ChannelRules]:
         """The rules of each channel: those for all, then of patterns, then of its own name."""
         merged: dict[str, dict[str, Any]] = {name: {} for name in columns}
-        for pattern in sorted(self.written, key=lambda p: (p != ALL, p in columns)):
-            matched = [n for n in columns if pattern == ALL or fnmatchcase(n, pattern)]
-            if not matched and pattern != ALL:
+        for pattern in sorted(self.written, key=lambda p: (p != "all", p in columns)):
+            matched = [n for n in columns if pattern == "all" or fnmatchcase(n, pattern)]
+            if not matched and pattern != "all":
                 self._refuse(f"matches no channel; channels are {list_names(columns)}", pattern)
             own = self._parse(pattern, step)
             for needed in own.get("needs", ()):
