@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm.strategies.base import Prepared, Strategy, StrategyRun, TrainingContext
+from sacm.strategies.fixed import Raw
 from sacm.strategies.registry import register
 from sacm.types import TaskName
 
@@ -42,13 +43,13 @@ class LabelsStrategy(Strategy):
         if not reason and flagged.mean() < LEAST_FLAGGED:
             reason = f"{count} look wrong, fewer than {LEAST_FLAGGED:.0%}."
         if reason:
-            note = f"The training labels stay as they are: {reason}"
-            return Prepared(data, FittedLabels(self.use), (note,))
+            return Prepared(data, Raw(), (f"The training labels stay as they are: {reason}",))
         what = "left out" if self.use == "drop" else "replaced"
         note = f"{quality.noise_rate:.0%} of the training labels look wrong: {count} were {what}."
-        weights = None
+        fitted: Strategy = Raw()
         if self.use == "soft":
-            weights = torch.from_numpy(np.where(flagged, quality.confidence, 1).astype(np.float32))
+            weights = np.where(flagged, quality.confidence, 1).astype(np.float32)
+            fitted = CaseWeights(torch.from_numpy(weights))
         kept = ~flagged if self.use == "drop" else slice(None)
         subjects = data.subjects_train
         repaired = replace(
@@ -58,34 +59,28 @@ class LabelsStrategy(Strategy):
             lengths_train=data.lengths_train[kept],
             subjects_train=None if subjects is None else subjects[kept],
         )
-        return Prepared(repaired, FittedLabels(self.use, weights), (note,))
+        return Prepared(repaired, fitted, (note,))
 
     def load(self, folder: Path) -> Strategy:
-        """The strategy of a run that has been trained: labels to evaluate on stay as they are."""
-        return FittedLabels(self.use)
+        """After training nothing is left to do: labels to evaluate on stay as they are."""
+        return Raw()
 
 
 @dataclass(frozen=True, eq=False)
-class FittedLabels(LabelsStrategy):
-    """The strategy after its repair, with weights `[N]` of training cases if they differ."""
+class CaseWeights(Strategy):
+    """Every training case counts by a weight of its own, `[N]`."""
 
-    case_weights: Tensor | None = None
-
-    def prepare(self, data: Any, *, window: int) -> Prepared:
-        """Leave data to evaluate on or to predict from as they are."""
-        return Prepared(data, self)
+    case_weights: Tensor
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
-        """Weigh cases during training, if they differ."""
-        return StrategyRun() if self.case_weights is None else WeightedCases(self.case_weights)
+        return WeightedCases(self.case_weights)
 
 
 class WeightedCases(StrategyRun):
-    """Every case counts by a weight of its own."""
+    """The weights at work."""
 
     def __init__(self, case_weights: Tensor) -> None:
         self.case_weights = case_weights
 
     def weights(self, batch: Any, prediction: Tensor) -> Tensor:
-        """Weights `[B]` of the cases of a batch."""
         return self.case_weights[batch.positions.cpu()].to(prediction.device)

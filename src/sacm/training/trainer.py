@@ -274,10 +274,13 @@ class Training:
 
     def _epoch(self, epoch: int, lines: TrainingProgress) -> None:
         started, select = time.perf_counter(), self.settings.select
-        summary = self.train_epoch(epoch, lines)
+        row: dict[str, Any] = {"epoch": epoch, **self.train_epoch(epoch, lines)}
         trained = time.perf_counter()
         value = self.task.validate(self.trained, self.val_batches)
-        self._record(epoch, value, summary, trained - started, time.perf_counter() - trained)
+        row |= {f"val_{select}": value, "train_seconds": round(trained - started, 4)}
+        row["validation_seconds"] = round(time.perf_counter() - trained, 4)
+        self.progress.seconds += trained - started
+        self._record(epoch, value, row)
         best = self.progress.best or value
         lines.validation = f" · epoch {epoch}: validation {select} {value:.4f}, best {best:.4f}"
         if self.on_epoch is not None:
@@ -319,9 +322,7 @@ class Training:
         self.strategy_run.after_step()
         return loss.detach()
 
-    def _record(
-        self, epoch: int, value: float, summary: dict[str, float], seconds: float, checking: float
-    ) -> None:
+    def _record(self, epoch: int, value: float, row: dict[str, Any]) -> None:
         """Save an epoch: first the best weights, then the state to resume from."""
         progress = self.progress
         if not math.isfinite(value):
@@ -334,15 +335,7 @@ class Training:
         if improved:
             progress.best, progress.best_epoch = value, epoch
         progress.epoch, progress.waited = epoch, 0 if improved else progress.waited + 1
-        progress.seconds += seconds
         progress.validation.append(value)
-        row: dict[str, Any] = {
-            "epoch": epoch,
-            **summary,
-            f"val_{self.settings.select}": value,
-            "train_seconds": round(seconds, 4),
-            "validation_seconds": round(checking, 4),
-        }
         if self.settings.watch and len(self.windows.test):
             result = self.task.evaluate(self.trained, self.windows, self.data)
             row |= {f"test_{name}": error for name, error in result.row.items()}
