@@ -28,7 +28,8 @@ from torch.profiler import ProfilerActivity, profile
 
 from benchmarks import make_parser
 from benchmarks.timing import interleave, ratio
-from sacm.data import AnomalyData, classification_data, forecasting_data
+from sacm.data import AnomalyData, forecasting_data
+from sacm.data.cases import from_padded
 from sacm.data.datasets import AnyData
 from sacm.strategies.registry import STRATEGIES, names
 from sacm.tasks import get_task, make_settings
@@ -58,7 +59,8 @@ def make_data(task: str) -> AnyData:
         return AnomalyData("data", rows[:1000], rows[1000:], labels, names)
     cases = random.normal(size=(120, CHANNELS, LENGTH))
     kinds = np.arange(120) % 3
-    return classification_data(cases[:80], kinds[:80], X_test=cases[80:], y_test=kinds[80:])
+    train, test = {"X_train": cases[:80], "y_train": kinds[:80]}, {"X_test": cases[80:]}
+    return from_padded({**train, **test, "y_test": kinds[80:]}, "data")
 
 
 def make_training(strategy: str, task: str, folder: Path) -> Training:

@@ -12,12 +12,12 @@ from sacm.data import (
     AnomalyData,
     WindowBatches,
     anomaly_windows,
-    classification_data,
     classification_windows,
     forecasting_data,
     forecasting_windows,
     synth12,
 )
+from sacm.data.cases import as_cases, case_arrays, from_padded
 from sacm.data.datasets import TelemetrySegment
 from sacm.data.scaling import fill_data
 from sacm.errors import ArgumentError, DataError
@@ -161,7 +161,9 @@ def cases():
     lengths = RANDOM.integers(4, 11, 60)
     X = [RANDOM.normal(3, 2, (2, n)) for n in lengths]
     y = np.repeat(["b", "a", "c"], 20)
-    return classification_data(X[:45], y[:45], X_test=X[45:], y_test=y[:15]), X, lengths
+    test = as_cases(X[45:], y[:15], "data", "test")
+    arrays = case_arrays(as_cases(X[:45], y[:45], "data", "training"), test)
+    return from_padded(arrays, "data"), X, lengths
 
 
 def test_classification_batches_carry_mask_and_codes(cases):
@@ -187,7 +189,9 @@ def test_classification_scaler_sees_the_training_part_alone(cases):
 
 def test_a_test_label_unknown_in_training():
     X = np.zeros((4, 1, 3))
-    data = classification_data(X, ["a", "a", "b", "b"], X_test=X[:1], y_test=["z"])
+    labels = np.array(["a", "a", "b", "b"])
+    arrays = {"X_train": X, "y_train": labels, "X_test": X[:1], "y_test": np.array(["z"])}
+    data = from_padded(arrays, "data")
     with pytest.raises(DataError, match="label 'z'"):
         classification_windows(data)
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from sacm import tasks
-from sacm.data import AnomalyData, classification_data, forecasting_data
+from sacm.data import AnomalyData, forecasting_data
+from sacm.data.cases import from_padded
 from sacm.data.datasets import AnyData
 from sacm.settings import RunSettings
 from sacm.training import Hardware, Run, train
@@ -35,9 +36,9 @@ def make_data(task: str) -> AnyData:
         phase = random.uniform(0, 6, size=(48, 2, 1))
         cases = np.sin((labels[:, None, None] + 1) * np.arange(32) / 5 + phase)
         cases = cases + 0.1 * random.normal(size=cases.shape)
-        return classification_data(
-            cases[:36], labels[:36], X_test=cases[36:], y_test=labels[36:], name="cases"
-        )
+        names = {"X_train": cases[:36], "y_train": labels[:36]}
+        names |= {"X_test": cases[36:], "y_test": labels[36:]}
+        return from_padded(names, "cases")
     values = waves(700, 3)
     values[560:570] += 4
     labels = np.zeros(300, dtype=np.uint8)

@@ -34,8 +34,6 @@ def classification_data(
     X: Any,
     y: Any = None,
     *,
-    X_test: Any = None,
-    y_test: Any = None,
     subjects: Any = None,
     name: str | None = None,
     **options: Any,
@@ -47,8 +45,6 @@ def classification_data(
             `[C, L_i]` or `[L_i]`, a `.ts` file (with its `_TEST.ts` beside a `_TRAIN.ts`), an
             `.npz` file with `X_train`, `y_train` …, or a file of a table with a row a step.
         y: Labels `[N]`, unless a file holds them.
-        X_test: Cases to test.
-        y_test: Their labels.
         subjects: `[N]`; validation then holds out whole subjects.
         name: A short name. Default: that of the file, or "data".
         options: How to read a table: `id` names the column that tells cases apart, `label` that of
@@ -64,9 +60,8 @@ def classification_data(
     """
     label = name or (Path(X).stem if isinstance(X, str | Path) else "data")
     if isinstance(X, str | Path):
-        return from_padded(parse_case_file(Path(X), X_test, options), label)
-    test = None if X_test is None else as_cases(X_test, y_test, label, "test")
-    arrays = case_arrays(as_cases(X, y, label, "training"), test)
+        return from_padded(parse_case_file(Path(X), options), label)
+    arrays = case_arrays(as_cases(X, y, label, "training"), None)
     if subjects is not None:
         arrays["subject_train"] = np.asarray(subjects)
         if len(subjects) != len(arrays["y_train"]):
@@ -75,7 +70,7 @@ def classification_data(
     return from_padded(arrays, label)
 
 
-def parse_case_file(path: Path, test: Any, options: Mapping[str, Any]) -> Arrays:
+def parse_case_file(path: Path, options: Mapping[str, Any]) -> Arrays:
     """The arrays of a `.ts` pair, of an archive, or of a table with a row a step."""
     if path.suffix not in (".npz", ".ts"):
         cases, _ = read_case_table(path, options)
@@ -85,10 +80,8 @@ def parse_case_file(path: Path, test: Any, options: Mapping[str, Any]) -> Arrays
         raise ArgumentError(f"{', '.join(options)}: .ts and .npz files of cases need no options.")
     if path.suffix == ".npz":
         return read_archive(path, "classification")
-    beside = path.with_name(path.name.replace("_TRAIN.ts", "_TEST.ts"))
-    if test is None and beside != path and beside.is_file():
-        test = beside
-    return case_arrays(read_ts(path), None if test is None else read_ts(Path(test)))
+    test = path.with_name(path.name.replace("_TRAIN.ts", "_TEST.ts"))
+    return case_arrays(read_ts(path), read_ts(test) if test != path and test.is_file() else None)
 
 
 def read_case_table(path: Path, options: Mapping[str, Any]) -> tuple[Cases, list[str]]:

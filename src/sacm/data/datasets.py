@@ -365,30 +365,25 @@ class Form:
             series, values = columns, values[0].T[:, :, None]  # [S, H, 1]
             times = None if times is None else np.repeat(times, len(series), axis=0)
             columns = self.channels
-        frames = []
-        for place, name in enumerate(series if self.long else [""]):
-            frame = pd.DataFrame(values[place].astype(np.float64), columns=list(columns))
-            stamps: Any = None
-            if times is not None:
-                stamps = self.write_times(times[place])
-            elif name in self.counters:
-                last, step = self.counters[name]
-                stamps = last + step * np.arange(1, len(frame) + 1)
-                if float(last).is_integer() and float(step).is_integer():
-                    stamps = stamps.astype(np.int64)
-            if self.long:
-                frame.insert(0, self.time or "ds", stamps)
-                frame.insert(0, self.id, name)
-            elif stamps is None:
-                frame.index = pd.RangeIndex(self.rows, self.rows + len(frame))
-            elif self.indexed:
-                frame.index = pd.Index(stamps, name=self.time)
-            else:
-                frame.insert(0, self.time, stamps)
-            frames.append(frame)
-        frame = pd.concat(frames, ignore_index=True) if self.long else frames[0]
-        if self.id_type is not None:
-            frame = frame.astype({self.id: self.id_type})
+        steps = values.shape[1]
+        frame = pd.DataFrame(np.concatenate(values).astype(np.float64), columns=list(columns))
+        stamps: Any = None
+        if times is not None:
+            stamps = self.write_times(np.concatenate(times))
+        elif self.counters:
+            ends = np.array([self.counters[name] for name in (series if self.long else [""])])
+            stamps = (ends[:, :1] + ends[:, 1:] * np.arange(1, steps + 1)).ravel()
+            stamps = stamps.astype(np.int64) if (ends % 1 == 0).all() else stamps
+        if self.long:
+            frame.insert(0, self.time or "ds", stamps)
+            frame.insert(0, self.id, np.repeat(np.array(series, dtype=object), steps))
+            frame = frame.astype({self.id: self.id_type}) if self.id_type else frame
+        elif stamps is None:
+            frame.index = pd.RangeIndex(self.rows, self.rows + steps)
+        elif self.indexed:
+            frame.index = pd.Index(stamps, name=self.time)
+        else:
+            frame.insert(0, self.time, stamps)
         return frame.iloc[:, 0] if self.kind == "series" else frame
 
     def write_times(self, times: np.ndarray) -> pd.Series:

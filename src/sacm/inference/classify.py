@@ -59,7 +59,7 @@ def _find_cases(predictor: Predictor, source: Any) -> Any:
     """Cases as they are, those of a data set's test part, or those of a whole file."""
     if isinstance(source, str | Path):
         if str(source) != predictor.settings.data:
-            arrays = parse_case_file(Path(source), None, {})
+            arrays = parse_case_file(Path(source), {})
             whole = str(source).endswith(".ts") or not len(arrays["X_test"])
             return arrays["X_train" if whole else "X_test"]
         source = resolve(source, task="classification")
