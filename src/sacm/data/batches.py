@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -77,14 +77,15 @@ Batch = TypeVar("Batch", ForecastBatch, LabelledBatch, TelemetryBatch)
 Indices = np.ndarray | Tensor | Sequence[int]
 
 
+@dataclass(eq=False)
 class Windows(Dataset[Any], Generic[Batch]):
     """Windows by index, a batch at a time: a map-style data set of torch.
 
     `DataLoader(windows, batch_size=None, sampler=BatchSampler(...))` reads whole batches.
     """
 
-    scaler: ChannelScaler
-    starts: np.ndarray  # [N] first rows of windows, or numbers of cases
+    starts: np.ndarray = field(kw_only=True)  # [N] first rows of windows, or numbers of cases
+    scaler: ChannelScaler = field(kw_only=True)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -105,11 +106,8 @@ class ForecastWindows(Windows[ForecastBatch]):
     """`L` input steps and the `H` steps that follow, at every position in `starts`."""
 
     inputs: np.ndarray  # scaled
-    starts: np.ndarray
-    _: KW_ONLY
     input_len: int
     horizon: int
-    scaler: ChannelScaler
     targets: np.ndarray | None = None  # scaled, where they are not the inputs
     stamps: np.ndarray | None = None
     observed: np.ndarray | None = None
@@ -152,9 +150,6 @@ class LabelledWindows(Windows[LabelledBatch]):
     X: np.ndarray
     lengths: np.ndarray
     codes: np.ndarray
-    _: KW_ONLY
-    starts: np.ndarray
-    scaler: ChannelScaler
 
     def at(self, cases: np.ndarray) -> LabelledBatch:
         """See `LabelledBatch`."""
@@ -169,10 +164,7 @@ class TelemetryWindows(Windows[TelemetryBatch]):
     """Windows of `length` steps of telemetry, at every position in `starts`."""
 
     telemetry: np.ndarray  # scaled
-    starts: np.ndarray
-    _: KW_ONLY
     length: int
-    scaler: ChannelScaler
 
     def at(self, starts: np.ndarray) -> TelemetryBatch:
         """See `TelemetryBatch`."""

@@ -213,13 +213,10 @@ def read_archive(path: Path, task: TaskName) -> Arrays:
     return arrays
 
 
-def read_ts(path: Path) -> Cases:
-    """Read a `.ts` file."""
-    return parse_ts(read_bytes(path), str(path))
-
-
-def parse_ts(content: bytes, where: str) -> Cases:
-    """The content of a `.ts` file: channels of comma-separated numbers and a label, by colons."""
+def read_ts(path: Path, content: bytes | None = None) -> Cases:
+    """Read a `.ts` file, or its `content`: channels of comma-separated numbers, then a label."""
+    where = str(path)
+    content = read_bytes(path) if content is None else content
     text = content.decode("utf-8", errors="replace")
     head, *body = re.split(r"^\s*@data\s*$", text, maxsplit=1, flags=re.MULTILINE | re.IGNORECASE)
     if re.search(r"@timestamps\s+true|@targetlabel|@classlabel\s+false", head.lower()):

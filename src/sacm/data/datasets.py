@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DEFAULT_RATIOS = (0.7, 0.1, 0.2)
-HELD_OUT = 0.2  # of telemetry's training rows, for validation
+HELD_OUT = 0.2  # share of training cases, or of training rows of telemetry, that validates
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,6 @@ def split_by_ratio(rows: int, ratios: tuple[float, ...] = DEFAULT_RATIOS) -> Spl
     if ratios[2] == 0:
         val = rows - train
     return Splits(range(train), range(train, train + val), range(train + val, rows))
-
-
-def hold_out_tail(rows: int) -> tuple[range, range]:
-    """Training and validation rows of telemetry: the last share validates."""
-    border = int(rows * (1 - HELD_OUT))
-    return range(border), range(border, rows)
 
 
 def segment_ranges(segments: Iterable[range], rows: range) -> tuple[range, ...]:
@@ -265,6 +259,12 @@ class AnomalyData:
     @property
     def channels(self) -> int:
         return int(self.train.shape[1])
+
+    def training_ranges(self) -> tuple[tuple[range, ...], tuple[range, ...]]:
+        """The rows of `train` that train, and the last ones, which validate; by segment."""
+        rows, segments = range(len(self.train)), [each.train for each in self.segments]
+        border = int(len(rows) * (1 - HELD_OUT))
+        return segment_ranges(segments, rows[:border]), segment_ranges(segments, rows[border:])
 
     def segment_names(self) -> np.ndarray:
         """The machine or channel file of every test row, `[T]`."""

@@ -62,9 +62,9 @@ def series_data(
     if table.categories and not target:
         inputs = {*table.categories, *beside}
         target = tuple(each for each in table.names if each not in inputs)
-    longest = max(stop - start for _, start, stop in table.series)
-    if longest < FEWEST_ROWS and ratios != ALL_ROWS:
-        raise DataError(f"{table.where} has {longest} rows: too few to train and test on.")
+    lengths = [stop - start for _, start, stop in table.series]
+    if max(lengths) < FEWEST_ROWS and ratios != ALL_ROWS:
+        raise DataError(f"{table.where} has {max(lengths)} rows: too few to train and test on.")
     covariates, ahead, understood = None, None, list(table.understood)
     if beside:
         table, covariates, ahead = separate(table, roles, target)
@@ -108,12 +108,10 @@ def series_data(
 
 def _share_times(table: Table) -> bool:
     """Whether all series have one channel and the same times."""
-    first = slice(*table.series[0][1:])
-    return len(table.names) == 1 and all(
-        stop - start == first.stop - first.start
-        and (table.times is None or np.array_equal(table.times[start:stop], table.times[first]))
-        for _, start, stop in table.series
-    )
+    times = np.concatenate([np.arange(stop - start) for _, start, stop in table.series])
+    times = times if table.times is None else table.times
+    parts = [times[start:stop] for _, start, stop in table.series]
+    return len(table.names) == 1 and all(np.array_equal(part, parts[0]) for part in parts)
 
 
 def _check_training_rows(data: ForecastingData, target: Sequence[str]) -> ForecastingData:
@@ -181,9 +179,7 @@ def _late_notes(values: np.ndarray, names: Sequence[str], times: np.ndarray | No
             continue
         for what, row, border in zip(found, measured[[0, -1]], (0, len(values) - 1), strict=True):
             if row != border:
-                at = (
-                    f"row {row + 1}" if times is None else str(times[row]).removesuffix("T00:00:00")
-                )
+                at = f"row {row + 1}" if times is None else str(times[row]).split("T00:00:00")[0]
                 found[what].append(f"{name!r} at {at}")
     return [f"Columns that {what}: {some(each)}." for what, each in found.items() if each]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.data.datasets import AnomalyData, AnyData, ForecastingData, hold_out_tail, segment_ranges
+from sacm.data.datasets import AnomalyData, AnyData, ForecastingData, segment_ranges
 from sacm.errors import ArgumentError, DataError
 
 Values = TypeVar("Values", np.ndarray, Tensor)
@@ -238,10 +238,9 @@ def fill_data(data: Data) -> tuple[Data, str | None]:
         count = int(np.isnan(data.train).sum() + np.isnan(data.test).sum())
         size, unscored = data.train.size + data.test.size, ""
         if count:  # nothing is filled from the rows that validate, or across segments
-            splits = hold_out_tail(len(data.train))
-            rows = [part for each in data.segments for part in segment_ranges(splits, each.train)]
-            train, tested = fill_gaps(data.train, rows), [each.test for each in data.segments]
-            filled = replace(data, train=train, test=fill_gaps(data.test, tested))
+            train = fill_gaps(data.train, chain(*data.training_ranges()))
+            test = fill_gaps(data.test, [each.test for each in data.segments])
+            filled = replace(data, train=train, test=test)
     if filled is data:  # gaps inside cases are filled when they are read
         return data, None
     judged = getattr(data, "observed", None) is not None

@@ -10,14 +10,7 @@ import numpy as np
 
 from sacm.data.batches import ForecastWindows, LabelledWindows, TelemetryWindows, window_starts
 from sacm.data.covariates import stamp_features
-from sacm.data.datasets import (
-    AnomalyData,
-    ClassificationData,
-    ForecastingData,
-    hold_out_tail,
-    segment_ranges,
-    split_cases,
-)
+from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData, split_cases
 from sacm.data.scaling import ChannelScaler, cover_series, fit_scaler, places_of_rows
 from sacm.errors import ArgumentError, DataError
 
@@ -179,8 +172,7 @@ def anomaly_windows(
     """
     if min(length, stride) < 1:
         raise ArgumentError("length and stride must be at least 1.")
-    segments = [segment.train for segment in data.segments]
-    train, val = (segment_ranges(segments, part) for part in hold_out_tail(len(data.train)))
+    train, val = data.training_ranges()
     test = [segment.test for segment in data.segments]
     fitted = scaler or ChannelScaler.fit(data.train[rows.start : rows.stop] for rows in train)
     short = {f"test segment {each.name}": len(each.test) for each in data.segments if each.test}
@@ -195,7 +187,7 @@ def anomaly_windows(
     def windows(series: np.ndarray, ranges: Sequence[range], cover: bool) -> TelemetryWindows:
         every = min(stride, length) if cover else stride
         starts = window_starts(ranges, length, stride=every, cover=cover)
-        return TelemetryWindows(series, starts, length=length, scaler=fitted)
+        return TelemetryWindows(series, length, starts=starts, scaler=fitted)
 
     return SplitWindows(
         windows(rows, train, False), windows(rows, val, True), windows(test_rows, test, True)

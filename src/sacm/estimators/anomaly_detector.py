@@ -19,14 +19,9 @@ from sacm.metrics.anomaly import evaluate_scores
 class AnomalyDetector(OutlierMixin, Estimator):
     """Scores every row of `[T, C]`, learnt from rows that are mostly normal; no labels needed.
 
-    Data are arrays `[T, C]` or `[T]`, pandas frames, or files. Windows begin every `stride` rows,
-    in training and in scoring: every row has a score, with a large stride the mean over fewer
-    windows. Answers are in the order of the rows.
-
-    The signs are scikit-learn's: `predict` gives -1 for an alarm and +1 for other rows,
-    `decision_function` is negative for alarms, `fit_predict(X)` is `fit(X).predict(X)`. `alarms`
-    gives a bool for every row, `anomaly_scores` what rows are judged by, higher is worse. See
-    `Estimator` for the attributes of a fitted one.
+    Data are arrays `[T, C]` or `[T]`, pandas frames, or files. The score of a row is the mean over
+    its windows, which begin every `stride` rows. Answers are in the order of the rows, with
+    scikit-learn's signs. See `Estimator` for the attributes of a fitted one.
 
     Example:
         >>> import numpy as np

@@ -41,9 +41,8 @@ class NotFittedError(ArgumentError, sklearn.exceptions.NotFittedError):
 class Estimator(BaseEstimator):
     """Base of the estimators: parameters are the settings of a run, with the same defaults.
 
-    Signature and help of a subclass are made from `sacm.settings.RunSettings`, so that Python and
-    the command line have the same names. A subclass states its task and builds the task's data in
-    `fit`. The constructor only stores its parameters; `backbone` may be given without its name.
+    Signature and help of a subclass are made from `sacm.settings.RunSettings`. A subclass states
+    its task and builds the task's data in `fit`. `backbone` may be given without its name.
 
     Attributes after `fit`:
         predictor_: The `sacm.Predictor`.

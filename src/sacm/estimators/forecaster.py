@@ -15,7 +15,7 @@ from sacm.tasks.forecasting import Forecasting
 
 
 class Interval(NamedTuple):
-    """Two forecasts that should enclose the truth, each in the form of the data."""
+    """Bounds of a forecast, each in the form of the data."""
 
     lower: Any
     upper: Any
@@ -30,8 +30,8 @@ class Forecaster(Estimator):
 
     Without a `backbone` candidates compete within `time_limit`, on original and on repaired rows,
     and the best or their mean is taken; but PatchTST if a setting of one network, such as `epochs`,
-    is named. Validation rows choose the epoch; test rows measure and calibrate intervals, or
-    validation rows if there are none. See `Estimator` for the attributes of a fitted one.
+    is named. Validation rows choose the epoch; test rows, or validation rows if there are none,
+    measure and calibrate intervals. See `Estimator` for the attributes of a fitted one.
 
     Example:
         >>> import numpy as np
@@ -68,9 +68,8 @@ class Forecaster(Estimator):
         """Forecast what follows the training data, or `history`.
 
         Args:
-            history: Rows to forecast from, in any form of data; rows after the last value hold
-                known-future covariates. Default: the training data, which are not saved with a
-                forecaster.
+            history: Rows to forecast from, in any form; rows after the last value hold known-future
+                covariates. Default: the training data, which `save` leaves out.
             horizon: Steps. Default: those of the training; more are forecast from forecasts.
             max_repaired: The share of the last rows' values that may be repaired or missing.
         """
@@ -81,9 +80,8 @@ class Forecaster(Estimator):
     ) -> Interval:
         """Lower and upper bounds that a new value keeps with probability `coverage`.
 
-        Conformal, for each step and channel, from windows after the training rows; as
-        `sacm predict --coverage` and `Predictor.predict(intervals=[coverage])`. The probability
-        holds if the future resembles these windows. Arguments as for `predict`.
+        Conformal, for each step and channel, from windows after the training rows, if the future
+        resembles these. Other arguments as for `predict`.
         """
         forecast = self._forecast(history, intervals=[coverage], max_repaired=max_repaired)
         return Interval(*map(forecast.give, forecast.bounds.values()))

@@ -123,7 +123,7 @@ def row_scores(predictor: Predictor, rows: Table) -> Array:
         raise DataError(f"{rows.name} has {len(values)} rows, fewer than one window of {length}.")
     stride = min(predictor.settings.stride, length)
     starts = window_starts([range(len(values))], length, stride=stride, cover=True)
-    windows = TelemetryWindows(scaler.transform(values), starts, length=length, scaler=scaler)
+    windows = TelemetryWindows(scaler.transform(values), length, starts=starts, scaler=scaler)
     return _in_order(rows, step_scores(predictor.trained, windows, order=rows.order))
 
 

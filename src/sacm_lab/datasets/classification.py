@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sacm.data.cases import Arrays, Cases, case_arrays, from_padded, parse_ts, read_ts
+from sacm.data.cases import Arrays, Cases, case_arrays, from_padded, read_ts
 from sacm.data.datasets import ClassificationData
 from sacm.errors import DataError
 from sacm.types import TaskName
@@ -139,7 +139,7 @@ def read_zip(path: Path, name: str) -> tuple[Cases, Cases]:
                 file = f"{name}_{part}.ts"
                 if file not in members:
                     raise DataError(f"{path} does not contain {file}.")
-                cases.append(parse_ts(archive.read(members[file]), f"{path}, {file}"))
+                cases.append(read_ts(path / file, archive.read(members[file])))
     except (zipfile.BadZipFile, EOFError) as error:
         raise DataError(f"{path} is a damaged zip file: remove it and fetch it again.") from error
     return cases[0], cases[1]
