@@ -11,7 +11,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, cast, get_args
 
 from typer import Argument, Option
 
@@ -31,18 +31,17 @@ _FIRST = ("data", "horizon", "time_limit", "backbone", "strategy", "epochs", "se
 
 
 def takes(
-    make: Callable[..., Any],
-    *,
-    into: str,
-    options: Sequence[inspect.Parameter] = (),
-    lead: Sequence[str] = (),
+    make: Callable[..., Any], *, into: str, fields: Sequence[str] = (), lead: Sequence[str] = ()
 ) -> Callable[[Command], Any]:
-    """Decorate a command so that the parameters of `make`, or `options`, are options of it.
+    """Decorate a command so that the parameters of `make`, and settings, are options of it.
 
     The command's parameter `into` receives what `make` returns for their values. The help shows
     the options `lead` before all others, in this order.
     """
-    options = options or list(inspect.signature(make, eval_str=True).parameters.values())
+    made = inspect.signature(make, eval_str=True).parameters.values()
+    options = [each for each in made if each.kind is not each.VAR_KEYWORD]
+    # Where there is no time limit, --time names the column.
+    options += [_option(name, time_flag="time_limit" not in fields) for name in fields]
 
     def decorate(command: Command) -> Command:
         own = inspect.signature(command, eval_str=True).parameters.values()
@@ -63,36 +62,16 @@ def takes(
     return decorate
 
 
-def takes_settings(
-    *, without: Sequence[str] = (), lead: Sequence[str] = _FIRST
-) -> Callable[[Command], Any]:
-    """Decorate a command so that its `asked` receives the settings that the user gave, by name.
-
-    `without` are settings that the command has no option for; `lead` is as for `takes`.
-    """
-    alone = "time_limit" in without  # then --time can only mean the column
+def takes_settings(*, without: Sequence[str] = (), lead: Sequence[str] = _FIRST) -> Any:
+    """Decorate a command so that its `asked` receives the settings that the user gave, by name."""
     fields = [name for name in RunSettings.model_fields if name not in without]
-    options = [_option(name, time_flag=alone) for name in fields]
-    options += [_parameter("rules", RulesFile), _parameter("keep", KeepFile)]
-    return takes(_merge, into="asked", options=options, lead=lead)
+    return takes(_merge, into="asked", fields=fields, lead=lead)
 
 
-def takes_reading(*, without: Sequence[str] = ()) -> Callable[[Command], Any]:
+def takes_reading(*, without: Sequence[str]) -> Any:
     """Decorate a command so that its `reading` receives the options for reading a user's table."""
-    options = [_option(name, time_flag=True) for name in READING if name not in without]
-    return takes(check_reading, into="reading", options=options)
-
-
-def takes_run(command: Command) -> Any:
-    """Decorate a command so that its `loaded` receives a finished run and its network."""
-    from sacm.cli.runs import load_predictor
-
-    # How a run reads its channels is part of its network.
-    fixed = ("target", "columns", "split", "scaling")
-    options = [_parameter("run", RunName, required=True)]
-    options += [_option(name, time_flag=True) for name in READING if name not in fixed]
-    options += [_parameter("rules", RulesFile), _parameter("keep", KeepFile)]
-    return takes(load_predictor, into="loaded", options=options)(command)
+    fields = [name for name in READING if name not in without]
+    return takes(check_reading, into="reading", fields=fields)
 
 
 def check_reading(**given: Any) -> dict[str, Any]:
@@ -102,20 +81,11 @@ def check_reading(**given: Any) -> dict[str, Any]:
     return RunSettings.of({"task": "forecasting", "data": "-", **named}).reading()
 
 
-def _parameter(name: str, annotation: Any, *, required: bool = False) -> inspect.Parameter:
-    """A parameter that is None where the user does not name it."""
-    kind, default = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty if required else None
-    return inspect.Parameter(name, kind, default=default, annotation=annotation)
-
-
 def _option(name: str, *, time_flag: bool) -> inspect.Parameter:
-    """The option of one setting; with `time_flag` the time column is `--time` too."""
+    """The option of one setting, None where the user does not name it."""
     field = RunSettings.model_fields[name]
-    if name == "task":
-        argument = Argument(metavar="TASK", help=field.description)
-        return _parameter(name, Annotated[str, argument], required=True)
-    extra: Any = field.json_schema_extra
-    hidden = field.default in (None, False, {}) or field.is_required()
+    required, extra = field.is_required(), cast(dict[str, Any], field.json_schema_extra)
+    hidden = field.default in (None, False, {}) or required
     option = Option(
         *(option_name(name), *(["--time"] if name == "time" and time_flag else [])),
         help=field.description,
@@ -127,11 +97,17 @@ def _option(name: str, *, time_flag: bool) -> inspect.Parameter:
     kinds = {bool, int, float} & {field.annotation, *get_args(field.annotation)}
     plain: Any = list[str] if name == "overrides" else kinds.pop() if kinds else str
     plain = str if name in ("time_limit", "minimum") else plain
-    annotation = plain if field.is_required() else plain | None
-    return _parameter(name, Annotated[annotation, option], required=field.is_required())
+    if name == "task":
+        option = Argument(metavar="TASK", help=field.description)
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if required else None,
+        annotation=Annotated[plain if required else plain | None, option],
+    )
 
 
-def _merge(rules: Path | None, keep: Path | None, **given: Any) -> dict[str, Any]:
+def _merge(rules: RulesFile = None, keep: KeepFile = None, **given: Any) -> dict[str, Any]:
     """The settings that were named."""
     asked = {name: value for name, value in given.items() if value is not None}
     if "time_limit" in asked and not is_duration(asked["time_limit"]):

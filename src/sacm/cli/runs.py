@@ -11,9 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
-from sacm.cli.options import AsJson, RunName, Runs
+from sacm.cli.options import AsJson, KeepFile, RulesFile, RunName, Runs, check_reading, takes
 from sacm.cli.output import note, show_json, show_results, show_table, show_texts
 from sacm.errors import ArgumentError
+from sacm.settings import READING
 
 HELP = "List, show, report or remove runs.\n\nExample: sacm runs list"
 runs = typer.Typer(add_completion=False, no_args_is_help=True, help=HELP)
@@ -158,13 +159,17 @@ def load_run(folder: Path) -> Any:
 
 
 def load_predictor(
-    run: Path, rules: Path | None = None, keep: Path | None = None, **reading: Any
+    run: RunName, rules: RulesFile = None, keep: KeepFile = None, **reading: Any
 ) -> tuple[Any, Any]:
     """A finished run and its network, with other options for reading and other rules."""
-    from sacm.cli.options import check_reading
     from sacm.inference import Predictor
     from sacm.strategies.guard import obeying
 
     finished = load_run(run).read_as(check_reading(**reading))
     predictor = Predictor.load(finished)
     return finished, obeying(predictor, rules, keep) if rules or keep else predictor
+
+
+# How a run reads its channels is part of its network.
+_FIELDS = [name for name in READING if name not in ("target", "columns", "split", "scaling")]
+takes_run = takes(load_predictor, into="loaded", fields=_FIELDS)  # a decorator of commands

@@ -10,13 +10,14 @@ from typer import Option
 
 from sacm.cli import options, output
 from sacm.cli.output import note
+from sacm.cli.runs import load_predictor, takes_run
 from sacm.errors import ArgumentError
 
 _TABLES, _FIGURES = (".csv", ".parquet"), (".png", ".svg", ".pdf")
 _EXPORTS = {"onnx": ".onnx", "torch": ".pt2"}
 
 
-@options.takes_run
+@takes_run
 def predict(
     loaded: Any,
     data: options.RunData = None,
@@ -65,7 +66,7 @@ def predict(
         typer.echo(answer.frame.to_csv(index=False, float_format=output.DIGITS), nl=False)
 
 
-@options.takes_run
+@takes_run
 def evaluate(
     loaded: Any,
     data: Annotated[str | None, Option(help="Test on all of this file, not the run's own.")] = None,
@@ -94,7 +95,7 @@ def evaluate(
         output.show_results(finished.settings.task, metrics)
 
 
-@options.takes_run
+@takes_run
 def backtest(
     loaded: Any,
     data: options.RunData = None,
@@ -159,7 +160,6 @@ def export(
 
     Example: sacm export latest --to onnx --out model.onnx
     """
-    from sacm.cli.runs import load_predictor
     from sacm.inference.export import export as write_model
 
     if to not in _EXPORTS:

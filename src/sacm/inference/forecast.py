@@ -109,11 +109,10 @@ def tabulate(predictor: Predictor, data: Any, **options: Any) -> Answer:
     """`Predictor.tabulate` for forecasts."""
     forecast = forecast_data(predictor, data, **options)
     notes = forecast.notes
-    if forecast.bounds and (errors := predictor.errors) is not None:
-        notes += (
-            f"Intervals are conformal, from {errors.source} of the run; wider where a window moves "
-            "further or values were repaired or missing.",
-        )
+    if forecast.bounds:
+        source = f"{predictor.errors.source} of the run"
+        wider = "wider where a window moves further or values were repaired or missing"
+        notes += (f"Intervals are conformal, from {source}; {wider}.",)
     return Answer(forecast.table(), notes, forecast.data.understood, forecast)
 
 
@@ -254,16 +253,15 @@ def forecast_data(
         )
     scaled, times = _run(predictor, data, start, horizon)
     bounds, scaler = {}, start.scaler
-    least = predictor.shape.minimum or (None,)
-    lowest = np.array([-np.inf if each is None else each for each in least])  # [C] or [1]
-    if levels and predictor.errors is not None:
+    lowest = np.array(predictor.shape.minimum, dtype=float)  # [C] or []; NaN is no limit
+    if levels:
         moves = window_moves(start.scaled, trained, torch.from_numpy(start.repaired))
         shares = start.repaired.mean(axis=1)
         for suffix, level in levels.items():
             offset = predictor.errors.offset(level, moves=moves, shares=shares)[:, :horizon]
             bound = (scaled.double().numpy() + offset) * scaler.std + scaler.mean
-            bounds[suffix] = np.maximum(bound, lowest)
-    values = np.maximum(scaler.inverse(scaled).numpy(), lowest).astype(np.float32)
+            bounds[suffix] = np.fmax(bound, lowest)
+    values = np.fmax(scaler.inverse(scaled).numpy(), lowest).astype(np.float32)
     return Forecast(data, names, values, times, bounds, start.repaired, tuple(notes))
 
 
@@ -278,8 +276,6 @@ def _bound_levels(
         levels[f"lower_{100 * coverage:g}"] = (1 - coverage) / 2
         levels[f"upper_{100 * coverage:g}"] = (1 + coverage) / 2
     levels |= {f"q{100 * level:g}": level for level in quantiles}
-    if levels and predictor.errors is None:
-        raise ArgumentError("this run has no calibration for intervals: train it again.")
     if levels and horizon > trained:
         raise ArgumentError(
             f"intervals are calibrated for the {trained} steps that the network was trained for, "

@@ -176,10 +176,9 @@ class Predictor:
         return float(text["threshold"]) if "threshold" in text else None
 
     @cached_property
-    def errors(self) -> ErrorQuantiles | None:
+    def errors(self) -> ErrorQuantiles:
         """Forecasting: the quantiles of its errors."""
-        if self.settings.task != "forecasting" or self.calibration is None:
-            return None
+        assert self.calibration is not None
         return ErrorQuantiles.from_record(self.calibration)
 
     def check_channels(self, channels: int, name: str) -> None:

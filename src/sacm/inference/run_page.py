@@ -80,8 +80,8 @@ def _prediction(run: Run) -> dict[str, list[str]]:
     task, predictor = run.settings.task, Predictor.load(run)
     if task == "classification":
         return {}
-    enough = 0 if predictor.errors is None else predictor.errors.windows
-    shares = [share for share in _COVERAGES if enough >= 2 / (1 - share)]
+    windows = predictor.errors.windows if task == "forecasting" else 0
+    shares = [share for share in _COVERAGES if windows >= 2 / (1 - share)]
     times = None
     try:
         data: Any = run.load_data()
@@ -106,10 +106,7 @@ def _prediction(run: Run) -> dict[str, list[str]]:
     names = run.shape.columns or [f"channel {place + 1}" for place in range(channels)]
     where = rows + 1 if times is None else times[rows]
     figure = truth_figure(forecasts, truth, where, names)
-    caption = (
-        f"{count:,} forecasts of {horizon} steps, one after the other, over the last "
-        f"{count * horizon:,} rows of the test part."
-    )
+    caption = f"{count:,} forecasts of {horizon} steps over the last rows of the test part."
     beside = embed_figure(figure, caption, name="truth", kind="large")
     return {"Forecast": parts, "Forecasts and truth": [beside]}
 
@@ -157,5 +154,5 @@ def _repairs(run: Run) -> list[str]:
     return list(map(paragraph, said))
 
 
-def _table(headings: Iterable[str], rows: Iterable[Iterable[Any]], kind: str = "") -> str:
-    return Table(tuple(headings), tuple(map(tuple, rows))).html(kind=kind)
+def _table(headings: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    return Table(tuple(headings), tuple(map(tuple, rows))).html()

@@ -34,9 +34,7 @@ def count_figure(values: Sequence[Any], title: str, label: str) -> Figure:
 
 
 @style.house_style()
-def forecast_figure(
-    history: pd.DataFrame, forecast: pd.DataFrame, repaired: np.ndarray[Any, Any] | None = None
-) -> Figure:
+def forecast_figure(history: pd.DataFrame, forecast: pd.DataFrame, repaired: np.ndarray) -> Figure:
     """Draw forecasts after the end of their history, one panel a channel, at most six.
 
     Times or row numbers are the index. The forecast may have bounds in columns such as
@@ -59,7 +57,7 @@ def forecast_figure(
             shade = 1 - (1 - 0.18) ** layers  # a narrow band lies on the wider ones
             entries[f"{end} % interval"] = Rectangle((0, 0), 1, 1, color=style.KEPT, alpha=shade)
         axes.plot(joined, np.append(values[-1], forecast[column]), color=style.KEPT, linewidth=1.4)
-        if repaired is not None and repaired[:, place].any():
+        if repaired[:, place].any():
             marked = np.zeros(len(values), bool)
             marked[-len(repaired) :] = repaired[-len(values) :, place]
             dots: Any = {"linestyle": "", "color": style.ALARM, "markersize": 4, "marker": "."}
@@ -74,10 +72,7 @@ def forecast_figure(
 
 @style.house_style()
 def truth_figure(
-    forecasts: np.ndarray[Any, Any],
-    truth: np.ndarray[Any, Any],
-    where: np.ndarray[Any, Any],
-    columns: Sequence[str],
+    forecasts: np.ndarray, truth: np.ndarray, where: np.ndarray, columns: Sequence[str]
 ) -> Figure:
     """Draw consecutive forecasts `[N, H, C]` over the truth, one panel a channel, at most six.
 
@@ -127,7 +122,7 @@ def _panels(columns: Sequence[str], *, height: float = 1.6) -> tuple[Figure, dic
     return figure, dict(zip(shown, panels, strict=True))
 
 
-def _label_below(panels: Mapping[str, Axes], where: np.ndarray[Any, Any]) -> None:
+def _label_below(panels: Mapping[str, Axes], where: np.ndarray) -> None:
     """Times or rows below the last of the panels that share them."""
     *_, last = panels.values()
     for axes in panels.values():
