@@ -69,7 +69,7 @@ WRONG = [
     ("predict {forecasting} --data {cases}", "holds 6 arrays"),
     ("predict {forecasting} --data few.csv", "has 5 rows but a forecast starts from the last 12"),
     ("predict {forecasting} --data renamed.csv", "load, heat were trained on"),
-    ("predict {forecasting} --out next.xlsx", "written to .csv, .parquet"),
+    ("predict {forecasting} --out next.xlsx", "written to .csv files"),
     ("predict {forecasting} --out {series}/next.csv", "cannot be written to"),
     ("predict {classification} --data {series}", "cases are read from .ts or .npz files"),
     ("predict {anomaly} --data few.csv", "has 5 rows, fewer than one window of 12"),

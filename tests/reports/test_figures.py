@@ -6,7 +6,6 @@ import matplotlib
 import numpy as np
 import pandas as pd
 
-from sacm.reports import figures
 from sacm.reports.figures import alarm_figure, forecast_figure
 from sacm.reports.style import thin_out_range
 
@@ -17,23 +16,17 @@ def drawn(figure) -> bytes:
     return buffer.getvalue()
 
 
-def test_a_single_epoch_can_be_seen():
-    (curve,) = figures.count_figure(["2.0"], "train loss", "epoch").axes
-    assert curve.get_xlim() == (0.5, 1.5)
-    assert curve.lines[0].get_marker() == "o"
-
-
-def test_nothing_of_the_style_stays_behind():
-    before = dict(matplotlib.rcParams)
-    drawn(figures.count_figure([2.0, None, 1.0], "MSE", "steps ahead"))
-    assert dict(matplotlib.rcParams) == before
-
-
 def _forecast() -> tuple[pd.DataFrame, pd.DataFrame]:
     times = pd.date_range("2024-01-01", periods=14, freq="D")
     history = pd.DataFrame({"visits": np.arange(10.0)}, index=times[:10])
     ahead = {"visits": 9.0, "visits_lower_80": -3.0, "visits_upper_80": 20.0}
     return history, pd.DataFrame(ahead, index=times[10:])
+
+
+def test_nothing_of_the_style_stays_behind() -> None:
+    before = dict(matplotlib.rcParams)
+    drawn(forecast_figure(*_forecast(), np.zeros((4, 1), bool)))
+    assert dict(matplotlib.rcParams) == before
 
 
 def test_a_forecast_begins_at_the_last_value_and_its_bands_are_named() -> None:

@@ -142,10 +142,7 @@ def save_figure(figure: Any, path: Path) -> None:
 
 
 def write_frame(frame: Any, path: Path) -> None:
-    """Write a table as the kind of file that its name asks for."""
+    """Write a table as CSV."""
     from sacm.files import write_atomically
 
-    if path.suffix == ".parquet":
-        write_atomically(path, lambda file: frame.to_parquet(file, index=False))
-    else:
-        write_atomically(path, lambda file: frame.to_csv(file, index=False, float_format=DIGITS))
+    write_atomically(path, lambda file: frame.to_csv(file, index=False, float_format=DIGITS))

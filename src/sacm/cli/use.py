@@ -13,7 +13,7 @@ from sacm.cli.output import note
 from sacm.cli.runs import load_predictor, takes_run
 from sacm.errors import ArgumentError
 
-_TABLES, _FIGURES = (".csv", ".parquet"), (".png", ".svg", ".pdf")
+_TABLES, _FIGURES = (".csv",), (".png", ".svg", ".pdf")
 _EXPORTS = {"onnx": ".onnx", "torch": ".pt2"}
 
 
@@ -21,7 +21,7 @@ _EXPORTS = {"onnx": ".onnx", "torch": ".pt2"}
 def predict(
     loaded: Any,
     data: options.RunData = None,
-    out: Annotated[Path | None, Option(help="A .csv or .parquet file. Default: print.")] = None,
+    out: Annotated[Path | None, Option(help="A .csv file. Default: print.")] = None,
     coverage: Annotated[str | None, Option(help="Forecasts: intervals, such as 0.8,0.95.")] = None,
     horizon: Annotated[int | None, Option(help="Steps, also beyond the run's.", min=1)] = None,
     threshold: Annotated[str | None, Option(help="Alarms: a score, or quantile=0.99.")] = None,

@@ -63,9 +63,8 @@ def export(predictor: Predictor, path: Path, to: str) -> Path:
     settings, shape, scaler = predictor.settings, predictor.shape, predictor.scaler
     if any(isinstance(part, SmoothingForecaster) for part in predictor.network.modules()):
         raise ArgumentError(
-            "the run is a mean of candidates, some of which (exponential smoothing, Theta) are "
-            "fitted in every window: their graph is too long to export. Train one network, such "
-            "as --backbone PatchTST."
+            "the run contains smoothing or Theta, which are fitted in every window: their graph "
+            "is too long to export. Train one network, such as --backbone PatchTST."
         )
     module = RawUnits(predictor).eval()
     noise = np.random.default_rng(0).normal(size=(2, shape.input_len, shape.channels))

@@ -12,7 +12,7 @@ from sacm.data.datasets import fingerprint
 from sacm.errors import ArgumentError, SACMError
 from sacm.files import read_json
 from sacm.inference.predictor import Answer, Predictor
-from sacm.reports.figures import alarm_figure, count_figure, forecast_figure, truth_figure
+from sacm.reports.figures import alarm_figure, forecast_figure, truth_figure
 from sacm.reports.page import details, embed_figure, page, paragraph
 from sacm.reports.table import Table
 from sacm.tasks import get_task
@@ -22,9 +22,9 @@ from sacm.training import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_TITLES = {"forecasting": "Forecast", "classification": "Classes", "anomaly": "Anomalies"}
 _COVERAGES = (0.8, 0.95)  # of the intervals that are drawn
 _HISTORY = 4  # horizons that are drawn before a forecast, at least one input
+_STEPS = 12  # ahead, of which a table names the errors
 
 
 def draw_answer(predictor: Predictor, answer: Answer) -> tuple[Figure, str]:
@@ -72,7 +72,7 @@ def run_page(run: Run) -> str:
             *details(settings=settings.model_dump(), environment=environment),
         ],
     }
-    return page(f"{_TITLES[settings.task]}: {Path(settings.data).stem}", lead, sections)
+    return page(f"{settings.task.capitalize()}: {Path(settings.data).stem}", lead, sections)
 
 
 def _prediction(run: Run) -> dict[str, list[str]]:
@@ -134,9 +134,9 @@ def _results(run: Run) -> dict[str, list[str]]:
     if task == "forecasting":
         single = run.shape.channels == 1
         steps = report["raw" if single else "scaled"]["step_mae"]
-        title = "mean absolute error" + ("" if single else ", z-scored, mean of the channels")
-        figure = count_figure(steps, title, "steps ahead")
-        parts.append(embed_figure(figure, "Error by steps ahead.", name="steps"))
+        shown = np.unique(np.linspace(1, len(steps), _STEPS, dtype=int)).tolist()
+        heading = "mean absolute error" if single else "mean absolute error, z-scored"
+        parts.append(_table(("steps ahead", heading), [(step, steps[step - 1]) for step in shown]))
     return {"Results" if task != "forecasting" else "Errors by channel and by step": parts}
 
 
