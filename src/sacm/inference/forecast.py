@@ -59,10 +59,10 @@ class Forecast(NamedTuple):
 
     def as_data(self) -> Any:
         """The forecast in the form of the data; with bounds a frame has columns for them."""
-        if self.bounds and self.form.kind != "pandas":
-            return self.table()
-        answer = self.give(self.values)
-        return answer.assign(**self._bound_columns()) if self.bounds else answer
+        if not self.bounds:
+            return self.give(self.values)
+        framed = self.form.kind == "pandas"
+        return self._add_bounds(self.give(self.values)) if framed else self.table()
 
     def table(self) -> pd.DataFrame:
         """The forecast as a pandas frame with a time or a row number in front."""
@@ -72,7 +72,7 @@ class Forecast(NamedTuple):
             frame.insert(0, "row", frame.index + 1)
         share = self.repaired.mean(axis=(1, 2))
         frame["repaired_share"] = np.repeat(share, len(frame) // len(share))
-        return frame.assign(**self._bound_columns())
+        return self._add_bounds(frame)
 
     def give(self, values: Array, *, plain: bool = False) -> Any:
         """Values `[S, H, C]` in the form of the data, or as a `plain` pandas frame."""
@@ -82,16 +82,13 @@ class Forecast(NamedTuple):
             columns = self.data.target
         return form.give(values, series=self.series, columns=columns, times=self.times)
 
-    def _bound_columns(self) -> dict[str, Array]:
-        """The further columns of a frame by name."""
+    def _add_bounds(self, frame: pd.DataFrame) -> pd.DataFrame:
         channels = {"y", *self.form.channels, *self.data.columns}
-        frames = {suffix: self.give(values, plain=True) for suffix, values in self.bounds.items()}
-        return {
-            f"{name}_{suffix}": frame[name].to_numpy()
-            for suffix, frame in frames.items()
-            for name in frame
-            if name in channels
-        }
+        for suffix, values in self.bounds.items():
+            bound = self.give(values, plain=True)
+            for name in filter(channels.__contains__, bound):
+                frame[f"{name}_{suffix}"] = bound[name].to_numpy()
+        return frame
 
 
 def predict(predictor: Predictor, data: Any, **options: Any) -> Any:

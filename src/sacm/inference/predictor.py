@@ -198,9 +198,7 @@ def as_tensor(values: Array | Tensor) -> Tensor:
     """Numbers as a float32 tensor without gradients."""
     if isinstance(values, Tensor):
         return values.detach().float()
-    array = np.ascontiguousarray(values, dtype=np.float32)
-    # Torch shares memory, which it wants writable; frames and mapped files give read-only arrays.
-    return torch.from_numpy(array if array.flags.writeable else array.copy())
+    return torch.from_numpy(np.array(values, dtype=np.float32))  # a copy: `values` may be read-only
 
 
 def check_finite(answers: Tensor, sentence: str) -> None:
