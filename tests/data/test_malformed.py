@@ -107,11 +107,11 @@ FORECASTING = {
     ),
     "damaged gzip": (
         binary(gzip.compress(b"a,b\n1,2\n")[:-9], "x.csv.gz"),
-        "not a readable gzip file",
+        "not a readable .gz file",
     ),
-    "damaged parquet": (binary(b"PAR1 not really", "x.parquet"), "not a readable Parquet file"),
+    "damaged parquet": (binary(b"PAR1 not really", "x.parquet"), "not a readable .parquet file"),
     "a picture called csv": (binary(b"\x89PNG\r\n\0\0\0\rIHDR", "x.csv"), "not a text file"),
-    "damaged npy": (binary(b"\x93NUMPY\x01\x00", "x.npy"), "not a readable NumPy file"),
+    "damaged npy": (binary(b"\x93NUMPY\x01\x00", "x.npy"), "not a readable .npy file"),
     "objects in an array": (lambda folder: np.array(["a", 1], dtype=object), "not numbers"),
     "too many dimensions": (lambda folder: np.zeros((2, 3, 4)), r"\[T\] or \[T, C\], got"),
     "an archive of many": (

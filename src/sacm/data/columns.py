@@ -43,7 +43,6 @@ MOST_CLASSES = 20  # different cells of a column of words, if it names states
 FEW_WORDS = 0.1  # share of words among numbers that can be gaps whatever the column
 MOST_GAP_WORDS = 5  # kinds of other words in a column of numbers that become gaps
 SAMPLE_ROWS = 2_000  # rows by which a column is told to hold numbers
-RESTARTS = 0.9  # share of steps by one that make a column a counter
 
 # The minus of typesetters, blanks that do not break.
 PLAIN = {0x2212: "-", 0xA0: " ", 0x202F: " ", 0x2009: " "}
@@ -67,19 +66,17 @@ TIME_WORDS = (
     "fecha|quarter"
 )
 TIME_NAME = re.compile(rf"{TIME_WORDS}|^ds$|^ts?$|^when$|^utc$|日|时", re.IGNORECASE)
-COUNTER_NAMES = [
-    "",
-    *words_of(
-        "index idx id no nr num number row rows rownum rowid rownumber rownames rowno n i k t step "
-        "steps timestep timeindex sno counter seq sequence sample sampleno obs observation record "
-        "instant seconds elapsed elapsedtime timesec timems unnamed0"
-    ),
-]
+COUNTER_NAMES = words_of(
+    "index idx id no nr num number row rows rownum rowid rownumber rownames rowno n i k t step "
+    "steps timestep timeindex sno counter seq sequence sample sampleno obs observation record "
+    "instant seconds elapsed elapsedtime timesec timems unnamed0"
+)
+COUNTER_NAMES += [""]
 ID_NAMES = re.compile(
     r"(?:unique|series|ts|item|product|store|shop|sensor|station|device|machine|unit|asset|meter|"
     r"site|plant|location|customer)?(?:id)?|series|sku|dept|entity|group"
 )
-FEW_AGAIN = 0.05  # share of repeated times that may be left within the series of an id
+FEW_RESTARTS = 0.1  # share of rows in which a counter may begin anew
 REPEATED = 0.75  # share of different times below which several series are looked for
 # Parts of the date: names of columns that hold them, and the smallest and largest value.
 PARTS = {
@@ -94,9 +91,6 @@ PARTS = {
 }
 
 
-DATE_PARTS = ("year", "month", "day", "day of year", "quarter", "weekday")
-
-
 @dataclass
 class Reading:
     """What is known about a table while it is read."""
@@ -107,7 +101,6 @@ class Reading:
     notes: list[str] = field(default_factory=list)
     points: bool = False  # whether another column has decimal points
     time: str = ""  # the columns that hold the times
-    times: str = ""  # these and other columns of times
 
     def note(self, sentence: str) -> None:
         """Say what was understood."""
@@ -250,10 +243,8 @@ def _find_sign(digits: pd.Series, name: str, reading: Reading) -> str:
     if len(signs) < 2:
         return signs[0] if signs else "."
     written, other = ".," if digits.str.contains(".", regex=False).any() else ",."
-    if written == "," and reading.separator == ";" and not reading.points:
-        return ","
-    if written == "," and reading.separator != ";" and reading.points:
-        return "."
+    if written == "," and reading.points != (reading.separator == ";"):
+        return "." if reading.points else ","
     raise reading.error(
         f"column {name!r} has three digits after every {written!r} ({digits.iloc[0]!r}), which can "
         f"be thousands or a fraction: {flag('decimal', written)} for fractions, "
@@ -332,8 +323,8 @@ def read_channels(
     for code, counts in codes.items():
         said = f"{code} in {max(counts.values()):,} rows, far from other values"
         reading.note(f"Column {some(counts)} is {said}: {flag('na', code)} makes them gaps.")
-    dates = [n for n in channels.values if stamps is None and part_of(n) in DATE_PARTS]
-    if dates and len(dates) < len(channels.values) and columns is None:
+    dates = [name for name in channels.values if part_of(name) not in (None, "hour", "minute")]
+    if stamps is None and 0 < len(dates) < len(channels.values) and columns is None:
         said = "is named like a part of a date but gives no time: --ignore leaves it out"
         reading.note(f"Channel {some(map(repr, dates))} {said}.")
     reasons = [f"{reason}: {some(map(repr, names))}" for reason, names in left_out.items()]
@@ -365,8 +356,8 @@ def _check_channel(
     name: str, values: np.ndarray, stamps: Stamps, codes: Codes, reading: Reading
 ) -> None:
     """Refuse a counter that begins anew, and count numbers that look like codes of gaps."""
-    restarts = values[1:][np.diff(values) != 1]  # where a counter begins anew
-    few = len(values) > 11 and 0 < len(restarts) < (1 - RESTARTS) * len(values)
+    restarts = values[1:][np.diff(values) != 1]
+    few = len(values) > 11 and 0 < len(restarts) < FEW_RESTARTS * len(values)
     if stamps is None and part_of(name) is None and few and len(np.unique(restarts)) == 1:
         said = f"leave it out with {flag('ignore', name)}, or take it with --columns"
         raise reading.error(f"column {name!r} counts rows and begins anew: {said}.")
@@ -440,9 +431,11 @@ def _find_ids(
     counted = pd.to_numeric(frame[chosen], errors="coerce")
     hours = counted.nunique() in (24, 48, 96) and counted.min() in (0, 1) and days.equals(stamps)
     if hours and (days.max() - days.min()).days < 2 * distinct:
-        said = f"column {chosen!r} can be the hour of the day or name series"
-        helps = f"{flag('time-column', f'{reading.time},{chosen}')} or {flag('id', chosen)}"
-        raise reading.error(f"{said}: {helps} decides.")
+        raise reading.error(
+            f"column {chosen!r} can be a part of the day or name series: "
+            f"{flag('time-column', f'{reading.time},{chosen}')} reads hours, "
+            f"{flag('id', chosen)} series."
+        )
     said = "was taken to tell series apart: --id names another, --ignore leaves it out"
     reading.note(f"Column {chosen!r} {said}.")
     return [chosen]

@@ -42,8 +42,6 @@ from sacm.errors import DataError
 from sacm.settings import ReadOptions
 
 OLD_EXCEL = b"\xd0\xcf\x11\xe0"
-KINDS = {b"\x1f\x8b": "gzip", b"PK": "zip or Excel", OLD_EXCEL: "Excel", b"PAR1": "Parquet"}
-KINDS |= {b"ARRO": "Feather", b"{": "JSON", b"[": "JSON", b"\x93NUMPY": "NumPy"}
 MARKS = {b"\xff\xfe\x00\x00": "utf-32", b"\xef\xbb\xbf": "utf-8-sig"}
 MARKS |= dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16")
 CODE_PAGES = ("shift_jis", "gb18030", "euc_kr", "big5", "cp1251", "cp1253", "cp1255", "cp1256")
@@ -102,8 +100,8 @@ def load_source(
     except ImportError as error:
         raise DataError(f"{path} needs another library: {error}") from error
     except Exception as error:  # each library has its own errors for damaged files
-        seems = next((KINDS[start] for start in KINDS if content.startswith(start)), path.suffix)
-        raise DataError(f"{path} is not a readable {seems} file: it may be damaged.") from error
+        said = f"is not a readable {path.suffix} file: it may be damaged"
+        raise DataError(f"{path} {said}.") from error
     if isinstance(loaded, str):
         loaded = _read_text(loaded, reading)
     notes = tuple(reading.notes)

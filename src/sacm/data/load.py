@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -61,16 +62,11 @@ DATASETS: Registry[Dataset] = registry.DATASETS
 def register(
     name: str, *, task: TaskName, aliases: tuple[str, ...] = ()
 ) -> Callable[[LoaderFunction], LoaderFunction]:
-    """Give a decorator that makes a data set loadable by name.
+    """Make the data set that a function returns loadable by name, also for `--data`.
 
-    It takes a function without arguments that returns the `ForecastingData`, `ClassificationData`
-    or `AnomalyData` of the task, the same numbers each time. The first line of its docstring is
-    shown by `sacm data info`.
-
-    Args:
-        name: For `sacm.data.load` and `--data`: letters, digits, blanks, dashes and underscores.
-        task: "forecasting", "classification" or "anomaly".
-        aliases: Other names it goes by.
+    The function takes no arguments and returns the data class of the task ("forecasting",
+    "classification" or "anomaly"), the same numbers each time. `sacm data info` shows the first
+    line of its docstring.
 
     Example:
         >>> import numpy as np
@@ -128,10 +124,7 @@ def load(
     progress: bool = True,
     ratios: Ratios | None = None,
 ) -> AnyData:
-    """Load a data set by its name.
-
-    A public data set is looked for in the folder named by SACM_DATA, then in the user's cache, and
-    then downloaded.
+    """Load a data set by its name: from the folder in SACM_DATA, the user's cache, or its address.
 
     Args:
         name: A name from `names()` in any letter case; "SMD@machine-1-1" is one machine of SMD;
@@ -164,10 +157,8 @@ def load(
 def synth12(sigma: float = 0.5, channels: int = 1) -> ForecastingData:
     """Generate Synth-12: noisy inputs `.values` and clean targets `.clean`, both `[33600, C]`.
 
-    Args:
-        sigma: The corruption level (0.1, 0.3, 0.5, 0.7, 0.9 in the benchmark; 0 is the clean
-            series).
-        channels: Number of channels C; each has its own signal and noise.
+    `sigma` is the corruption level: 0.1 to 0.9 in the benchmark, 0 for the clean series. Each
+    channel has its own signal and noise.
 
     Example:
         >>> synth12(0.5).clean.shape
@@ -203,10 +194,7 @@ def names_file(source: str | Path) -> bool:
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+:/+", str(source)):
         raise ArgumentError(f"{source} is an address: download the file and name it.")
     path = Path(source)
-    try:
-        named = bool(path.suffix) or len(path.parts) > 1 or path.exists()
-    except OSError:  # a name that is too long for any file
-        return True
+    named = bool(path.suffix) or len(path.parts) > 1 or os.path.exists(source)
     return named and not is_synthetic(str(source))
 
 
@@ -230,11 +218,7 @@ def resolve(
 ) -> AnyData:
     """Find a data set by name, or read a user's own file, for a task.
 
-    Args:
-        source: A name of a data set, or a file.
-        task: What the data are for.
-        reading: Options for reading a file, as `RunSettings.reading()` gives them. Of named data
-            sets only series take one: `split`.
+    `reading` holds options for a file; of named data sets only series take one, `split`.
     """
     options, own = dict(reading or {}), names_file(source)
     if (task != "forecasting" or not own) and options.get("scaling") == "shared":

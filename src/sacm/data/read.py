@@ -88,21 +88,15 @@ def read_table(
     grid: bool = True,
     also: Sequence[str] = (),
 ) -> Table:
-    """Read a file, a frame or an array once.
+    """Read a file, a frame or an array once; gaps stay NaN.
 
     Args:
         source: What `load_source` takes.
-        options: How to read it. Default: found in the data.
+        options: How to read it. Default: found in the data; an error names the option that decides.
         name: A short name. Default: that of the file, or "data".
         grid: Whether to insert the rows that a regular grid lacks, and to refuse irregular times;
             False keeps the rows as they are and notes what a grid lacks.
         also: Columns that are wanted besides the channels, whatever they look like.
-
-    Returns:
-        The table. Gaps stay NaN: what becomes of them is decided by the strategy that trains.
-
-    Raises:
-        DataError: The source cannot be read; the sentence says where, and which option decides.
 
     Example:
         >>> read_table(np.zeros((5, 2))).values.shape
@@ -117,13 +111,11 @@ def read_table(
         return _from_array(loaded, frame, reading)
     index_name = frame.index.name
     frame = _check_columns(frame, also, reading)
-    ids, time, columns = list(options.id or ()), list(options.time or ()), options.columns
-    if not ids and not time and set(LONG_TABLE) <= set(frame.columns):
-        ids, time = [LONG_TABLE[0]], [LONG_TABLE[1]]
-        if columns is None and LONG_TABLE[2] not in (options.ignore or ()):
-            columns = LONG_TABLE[2:]
     frame = frame.drop(columns=list(options.ignore or ()))
-    ids = [each for each in ids if each in frame.columns]
+    ids = [each for each in options.id or () if each in frame.columns]
+    time, columns = list(options.time or ()), options.columns
+    if not options.id and not time and set(LONG_TABLE) <= set(frame.columns):
+        ids, time, columns = [LONG_TABLE[0]], [LONG_TABLE[1]], columns or LONG_TABLE[2:]
     indexed = not time and isinstance(frame.index, pd.PeriodIndex | pd.DatetimeIndex)
     if indexed:
         time = [str(index_name or "index")]
@@ -148,7 +140,6 @@ def read_table(
     used |= set(time) if times is None else set(times.columns)
     if times is not None:
         reading.time = ",".join(times.columns)
-        reading.times = ",".join((*times.columns, *others))
     free = [each for each in frame.columns if each not in (*used, *skip, *ids)]
     counters = [each for each in free if len(free) > 1 and counts(frame, each, ids, evenly=True)]
     counter = frame[[*time, *counters][0]] if times is None and (time or counters) else None
@@ -281,11 +272,10 @@ def _from_array(loaded: Source, array: np.ndarray, reading: Reading) -> Table:
 
 def keep_present(source: Source, options: ReadOptions) -> ReadOptions:
     """Options without labels and ignored columns that new data do not hold."""
-    columns = set() if isinstance(source.content, np.ndarray) else set(source.content.columns)
-    kept: dict[str, Any] = {"label": options.label if options.label in columns else None}
-    if options.ignore:
-        kept["ignore"] = tuple(name for name in options.ignore if name in columns)
-    return options.model_copy(update=kept)
+    held = list(getattr(source.content, "columns", ()))
+    label = options.label if options.label in held else None
+    ignore = tuple(name for name in options.ignore or () if name in held)
+    return options.model_copy(update={"label": label, "ignore": ignore or None})
 
 
 def _order_rows(
@@ -363,7 +353,7 @@ def _merge_duplicates(
         place = int(np.flatnonzero(again)[0])
         first, second = sorted(int(row) + 1 for row in frame[ORDER].iloc[[place - 1, place]])
         merges = "--duplicates mean or --duplicates first merges them"
-        in_order = f"{flag('ignore', reading.times)} takes rows in their order"
+        in_order = f"{flag('ignore', reading.time)} takes rows in their order"
         helps = [merges, "--id names the columns of several series", in_order]
         if 2 * len(times) >= len(frame):  # merging would lose most rows
             helps = helps[::-1]
@@ -389,29 +379,26 @@ def _lay_on_grid(frames: Frames, step: str, reading: Reading, insert: bool) -> t
     """Insert the rows that a grid lacks, or only say which; also the usual name of the step."""
     laid: Frames = {}
     missing: dict[str, pd.DatetimeIndex] = {}
-    total, jitter, longest = 0, 0.0, pd.DatetimeIndex([])
+    jitter = 0.0
     for label, frame in frames.items():
         grid, moved = _find_grid(frame, label, step, reading)
         jitter = max(jitter, float(np.abs((moved - frame.index).total_seconds()).max()))
-        laid[label] = frame.set_axis(moved)
+        full = frame.set_axis(moved).reindex(grid)
+        laid[label] = full.assign(**{ORDER: full[ORDER].fillna(-1)})
         if len(grid) > len(moved):
             missing[label] = grid.difference(moved)
-            full = laid[label].reindex(grid)
-            laid[label] = full.assign(**{ORDER: full[ORDER].fillna(-1)})
-        total += len(grid)
-        longest = max(longest, grid, key=len)
     if jitter:
         where = "were moved there" if insert else "are left there (--resample)"
         reading.note(f"Times lay up to {jitter:.3g} s beside their grid and {where}.")
     asked = reading.options.frequency or reading.options.resample
     if missing:
         most = max(missing, key=lambda label: len(missing[label]))
-        count, first = sum(map(len, missing.values())), missing[most][0]
+        count, total = (sum(map(len, each.values())) for each in (missing, laid))
         longer = _propose_step(pd.DatetimeIndex(frames[most].index))
         keeps = f"{flag('frequency', step)} keeps the grid with gaps"
         averages = f"{flag('resample', longer)} averages rows into longer steps"
         said = f"{count:,} of {total:,} rows on the grid of step {step} are missing "
-        said += f"(first at {first})"
+        said += f"(first at {missing[most][0]})"
         if count >= MOST_INSERTED * total and not asked:
             raise reading.error(f"{said}, half of all or more: {averages}, {keeps}.")
         said += " and are gaps" if insert else ""
@@ -421,6 +408,7 @@ def _lay_on_grid(frames: Frames, step: str, reading: Reading, insert: bool) -> t
         if seconds(step) <= 3600 and all(map(_are_clock_changes, missing.values())):
             said += "; clocks are put forward in such nights: --zone names the time zone"
         reading.note(f"{said}.")
+    longest = pd.DatetimeIndex(max(laid.values(), key=len).index)
     usual = pd.infer_freq(longest) if len(longest) >= FEWEST_ROWS else None
     return (laid if insert else frames), reading.options.frequency or usual or step
 

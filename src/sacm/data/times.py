@@ -59,7 +59,7 @@ FIRST_FIELD = {"%d": "day", "%m": "month", "%y": "year", "%Y": "year"}
 AMBIGUOUS = ("%d-%m-%Y", "%m-%d-%Y", "%d-%m-%y", "%m-%d-%y", "%y-%m-%d")
 DATE_FORMS = ("%Y-%m-%d", *AMBIGUOUS, "w%d-%m-%y", "y%y-%m", "%Y-%m", "%m-%Y", "%Y%m%d")
 WEEK_FORM = "%G-W%V-%u"
-ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d|$)")
+ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d|$)|\d{8}T\d{4}")
 AWARE = r"(?:Z|[+-]\d\d:?\d\d|\b(?:UTC|GMT))\s*$"
 WEEKDAY = r"^(?:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so)[a-z]*\.?,?\s+(?=\d|[A-Z])"
 MONTH_WORD = (
@@ -75,9 +75,7 @@ WHEN = re.compile(
 REWRITES = (
     (r"\s+(-|–|to)\s+\d.*$", ""),  # the end of an interval
     (r"\s+de\s+", " "),
-    (r"^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)?", r"\1-\2-\3 \4:\5:\6"),
     (r":(?=$|[ Z])", ""),
-    (r"^\s*M(\d\d)\s+(\d+)\s+([\d:]+)\s+(\d{4})$", r"\4-\1-\2 \3"),
     (r"(\d)T(\d)", r"\1 \2"),
     (r"^(\d{4})[- ]?Q([1-4])$", lambda m: f"{m[1]}-{3 * int(m[2]) - 2:02d}"),
     (r"^Q([1-4])[- /]?(\d{4})$", lambda m: f"{m[2]}-{3 * int(m[1]) - 2:02d}"),
@@ -92,7 +90,6 @@ REWRITES = (
     (r"^(\d{4}|\d\d)[/.](\d{4}|\d\d)$", r"\1-\2"),
     (r"\s+", " "),
 )
-DAY_INTERVALS = (48, 96, 144, 288)  # half hours and so on
 CLOSE = 0.2  # two readings whose grids are complete to shares this close are both possible
 MOSTLY = 0.9  # share of cells like dates that make a column one of times
 FEWEST_ROWS = 3  # rows that show a step
@@ -309,13 +306,8 @@ def _add_clock(
         text, sure = plain_text(frame[other]), bool(asked) or part_of(other) == "hour"
         sure |= bool(re.search("time|zeit|hhmm|clock|uhr|period|interval", other.lower()))
         if sure and text.str.fullmatch(r"\d{1,6}").all():
-            numbers, width = text.astype(int), text.str.len().max()
-            a_day = intervals_a_day(numbers)
-            if a_day:
-                since = pd.TimedeltaIndex((numbers - numbers.min()) * pd.Timedelta(days=1) / a_day)
-                written = f"the columns {name}, {other} ({a_day} a day) together"
-                return [Times((name, other), r.stamps + since, written, r.form) for r in dated]
-            text = text.str.zfill(2 if numbers.max() <= 24 else 6 if width > 4 else 4)
+            width = int(text.str.len().max())
+            text = text.str.zfill(width + width % 2)
             text = text.str.replace(r"^\d\d$", r"\g<0>:00", regex=True)
             text = text.str.replace(r"^(\d\d)(\d\d)(\d\d)?$", r"\1:\2:\3", regex=True)
         text = text.str.replace(r":$|\s*[-–]\s*\d.*$", "", regex=True)  # the end of an interval
@@ -342,14 +334,6 @@ def _choose(readings: list[Times], name: str, reading: Reading) -> Times:
             f"--date-order {orders[1]} decides."
         )
     return best
-
-
-def intervals_a_day(numbers: pd.Series) -> int:
-    """How many intervals of a day are counted from 0 or 1, an hour more or less; 0 if none are."""
-    count = numbers.nunique()
-    usual = min(DAY_INTERVALS, key=lambda each: abs(each - count))
-    even = numbers.min() in (0, 1) and numbers.max() - numbers.min() == count - 1
-    return usual if even and abs(count - usual) <= usual // 24 else 0
 
 
 def _looks_dated(column: pd.Series) -> bool:
