@@ -11,7 +11,7 @@ import sacm
 darts = pytest.importorskip("darts", reason="needs the `integrations` extra")
 from darts.models import TiDEModel  # noqa: E402  # after the check
 
-from sacm.integrations.darts import ProtectCallback, SACMCallback  # noqa: E402
+from sacm.integrations.darts import WINDOW, SACMCallback  # noqa: E402
 
 from .series import load_series  # noqa: E402
 
@@ -59,15 +59,18 @@ def test_model_trains_saves_loads_and_resumes(tmp_path: Path) -> None:
     assert abs(scalars(loaded) - [1, 1, 0, 0, 10, 1]).max() > 0
 
 
-def test_protected_model_repairs_and_keeps_its_guard_when_saved(tmp_path: Path) -> None:
+def test_protected_model_repairs_also_after_loading(tmp_path: Path) -> None:
     guard = sacm.Guard(window=LENGTH).fit(values())
-    fitted = model(ProtectCallback(guard), epochs=1)
+    fitted = model(epochs=1)
     fitted.fit(darts.TimeSeries.from_values(values()))
+    sacm.protect(fitted.model, guard, input_arg=WINDOW)
     broken = values()
     broken[-3] = 60.0
     path = str(tmp_path / "model.pt")
     fitted.save(path)
-    for each in (fitted, TiDEModel.load(path)):
+    loaded = TiDEModel.load(path)
+    sacm.protect(loaded.model, guard, input_arg=WINDOW)
+    for each in (fitted, loaded):
         healthy = each.predict(6, series=darts.TimeSeries.from_values(values())).values()
         answer = each.predict(6, series=darts.TimeSeries.from_values(broken)).values()
         assert abs(answer - healthy).max() < 1.0

@@ -12,6 +12,7 @@ from sacm.errors import ArgumentError
 from sacm.inject.window import WindowPath
 from sacm.integrations.lightning import AttachCallback
 from sacm.integrations.shared import Coverage, WindowedNetwork
+from sacm.quality.protect import protect, unprotect
 
 if TYPE_CHECKING:
     from neuralforecast import NeuralForecast
@@ -78,4 +79,4 @@ def protect_forecaster(forecaster: NeuralForecast, guard: Any) -> None:
                 f"{forecaster.local_scaler_type!r}, scaler_type={scaling!r}), which a guard of the "
                 "frame's units cannot judge: repair the frame with repair_frame instead."
             )
-        locate_window(inner).protect(guard)
+        protect(unprotect(inner), guard, input_arg=WINDOW)

@@ -15,7 +15,6 @@ from sacm.inject.modulator import CapacityModulator
 from sacm.inject.sites import MODULATOR
 from sacm.inject.window import InputArg, WindowLayout
 from sacm.quality.inspect import inspect
-from sacm.quality.protect import protect, unprotect
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,11 +34,6 @@ class WindowedNetwork(NamedTuple):
     def attach(self, config: SACMConfig | None, coverage: Coverage) -> CapacityModulator:
         """Attach to the network."""
         return attach(**self._asdict(), config=config, coverage=coverage)
-
-    def protect(self, guard: Any) -> None:
-        """Make the network repair its windows; one that does so already gets the new guard."""
-        model, _, input_arg, layout = self
-        protect(unprotect(model), guard, input_arg=input_arg, window_layout=layout)
 
 
 def modulator_of(model: nn.Module) -> CapacityModulator | None:
