@@ -10,15 +10,11 @@ from torch import Tensor
 
 from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
+from sacm.inject.attach import attach
 from sacm.inject.modulator import CapacityModulator
 from sacm.inject.sites import MODULATOR
 from sacm.inject.window import InputArg, WindowLayout
-from sacm.integrations.shared import (
-    Coverage,
-    WindowedNetwork,
-    check_optimizers,
-    modulator_of,
-)
+from sacm.integrations.shared import Coverage, WindowedNetwork
 
 
 class AttachCallback(Callback):
@@ -40,17 +36,26 @@ class AttachCallback(Callback):
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Attach; a network that is attached already stays as it is."""
-        windowed = self.locate(pl_module)
-        self.modulator = modulator_of(windowed.model)
+        network = self.locate(pl_module)
+        self.modulator = getattr(network.model, MODULATOR, None)
         if self.modulator is None:
-            self.modulator = windowed.attach(self.config, self.coverage)
-            if self.raw_checkpoints and modulator_of(windowed.model) is not None:
-                windowed.model.register_state_dict_post_hook(_hide_scalars)
+            window = network._asdict()
+            self.modulator = attach(**window, config=self.config, coverage=self.coverage)
+            if self.raw_checkpoints and hasattr(network.model, MODULATOR):
+                network.model.register_state_dict_post_hook(_hide_scalars)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Raise an error if an optimizer was made too early."""
-        if self.modulator is not None and self.modulator.stand_ins:
-            check_optimizers(self.modulator, trainer.optimizers)
+        """Raise an error if an optimizer was made too early to hold the modulator's scalars."""
+        groups = [group for optimizer in trainer.optimizers for group in optimizer.param_groups]
+        held = {id(parameter) for group in groups for parameter in group["params"]}
+        if self.modulator is None or not self.modulator.stand_ins:
+            return
+        if any(id(scalar) not in held for scalar in self.modulator.parameters()):
+            raise ArgumentError(
+                "the optimizer does not hold SACM's scalars: it was made before the model was "
+                "attached or from some of its parameters; make it from model.parameters() after "
+                "attaching."
+            )
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int

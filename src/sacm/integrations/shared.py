@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from torch import nn
 
-from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
-from sacm.inject.attach import attach
-from sacm.inject.modulator import CapacityModulator
-from sacm.inject.sites import MODULATOR
 from sacm.inject.window import InputArg, WindowLayout
 from sacm.quality.inspect import inspect
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 Coverage = Literal["modules", "all"]
 
@@ -30,27 +24,6 @@ class WindowedNetwork(NamedTuple):
     channels: int | None = None
     input_arg: InputArg = 0
     window_layout: WindowLayout = "BLC"
-
-    def attach(self, config: SACMConfig | None, coverage: Coverage) -> CapacityModulator:
-        """Attach to the network."""
-        return attach(**self._asdict(), config=config, coverage=coverage)
-
-
-def modulator_of(model: nn.Module) -> CapacityModulator | None:
-    """Return the modulator of a model that is attached already."""
-    modulator = getattr(model, MODULATOR, None)
-    return modulator if isinstance(modulator, CapacityModulator) else None
-
-
-def check_optimizers(modulator: CapacityModulator, optimizers: Iterable[Any]) -> None:
-    """Refuse optimizers that were made too early to hold the modulator's scalars."""
-    groups = [group for optimizer in optimizers for group in optimizer.param_groups]
-    held = {id(parameter) for group in groups for parameter in group["params"]}
-    if any(id(scalar) not in held for scalar in modulator.parameters()):
-        raise ArgumentError(
-            "the optimizer does not hold SACM's scalars: it was made before the model was attached "
-            "or from some of its parameters; make it from model.parameters() after attaching."
-        )
 
 
 def repair_frame(

@@ -8,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from sacm.core.config import SACMConfig
+from sacm.inject.attach import attach
 from sacm.inject.window import InputArg, WindowLayout
 from sacm.integrations.shared import Coverage, WindowedNetwork
 
@@ -41,5 +42,6 @@ class AttachedModule:
     def __call__(self, **parameters: Any) -> nn.Module:
         """Make a network and attach to it."""
         network = self.module(**parameters)
-        WindowedNetwork(network, *self.window).attach(self.config, self.coverage)
+        window = WindowedNetwork(network, *self.window)._asdict()
+        attach(**window, config=self.config, coverage=self.coverage)
         return network
