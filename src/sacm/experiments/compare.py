@@ -48,15 +48,10 @@ ANOMALY_LEGEND = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison found; the first strategy is what the others are measured by.
+    """What a comparison found; the first strategy is what the others are measured by."""
 
-    Attributes:
-        settings: Those of all runs, without strategy and seed.
-        runs: The runs, by strategy and seed.
-    """
-
-    settings: dict[str, Any]
-    runs: dict[tuple[str, int], Run]
+    settings: dict[str, Any]  # of all runs, without strategy and seed
+    runs: dict[tuple[str, int], Run]  # by strategy and seed
 
     @property
     def strategies(self) -> tuple[str, ...]:

@@ -161,22 +161,17 @@ class Site:
         kind: Class of the module, or the function.
         adaptive: Whether it drops at the windows' own rates.
         reason: Why it is not adaptive, or a remark.
-        stated: Layout given by the user or the model; the probe does not look for another.
-        layouts: Shapes seen by the probe, each with its layout.
         reached: Whether the probe saw a call; None before the probe.
-        overwritten: The model changes the activation in place after the call, so it is copied for
-            the gradient of the rates.
-        state: Rates of the running forward, shared by all sites of the model.
     """
 
     name: str
     kind: str
     adaptive: bool = True
     reason: str = ""
-    stated: SiteLayout | None = None
-    layouts: list[tuple[tuple[int, ...], SiteLayout]] = field(default_factory=list)
+    stated: SiteLayout | None = None  # by the user or the model: the probe looks for no other
+    layouts: list[tuple[tuple[int, ...], SiteLayout]] = field(default_factory=list)  # by shape
     reached: bool | None = None
-    overwritten: bool = False
+    overwritten: bool = False  # in place after the call: copied for the gradient of the rates
     state: ModulationState = field(default_factory=ModulationState, repr=False)
     warned: bool = field(default=False, repr=False)
 

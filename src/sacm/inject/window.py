@@ -84,20 +84,15 @@ class WindowPath:
 
     Unlike a lambda it can be pickled, and it can put another window in the place of the old one.
 
-    Attributes:
-        steps: The position among the arguments, then keys, positions or field names further in.
-        columns: The channels of the tensor found there that are the window; None for all.
-        name: The name of the argument, if a call may use it instead of the position.
-
     Example:
         >>> path = WindowPath((0, "insample_y"))
         >>> path(({"insample_y": torch.zeros(2, 8, 1)},), {}).shape
         torch.Size([2, 8, 1])
     """
 
-    steps: tuple[int | str, ...]
-    columns: tuple[int, ...] | None = None
-    name: str | None = None
+    steps: tuple[int | str, ...]  # position among the arguments, then keys, positions or fields
+    columns: tuple[int, ...] | None = None  # the channels that are the window; None for all
+    name: str | None = None  # of the argument, if a call may use it instead of the position
 
     def __str__(self) -> str:
         return " → ".join(map(str, self.steps)) if self.name is None else repr(self.name)
