@@ -14,9 +14,8 @@ from benchmarks import make_parser
 from benchmarks.timing import interleave, ratio
 from sacm.data import synth12
 from sacm.tasks import get_task, make_settings
-from sacm.training.hardware import seed_epoch
 from sacm.training.progress import TrainingProgress
-from sacm.training.trainer import Training, make_optimizer
+from sacm.training.trainer import Training
 
 STEPS = 60
 
@@ -37,9 +36,9 @@ def _training(backbone: str, folder: Path) -> Training:
     return Training(folder, settings, data, fabric)
 
 
-def _bare_epoch(training: Training, optimizer: torch.optim.Optimizer) -> None:
+def _bare_epoch(training: Training) -> None:
     """The least that trains: no checks, no records, no wrappers."""
-    model = training.model.train()
+    model, optimizer = training.model.train(), training.optimizer
     for batch in training.train_batches:
         optimizer.zero_grad()
         loss = (model(batch.x) - batch.y).abs().mean()
@@ -49,10 +48,7 @@ def _bare_epoch(training: Training, optimizer: torch.optim.Optimizer) -> None:
 
 def _trainer_epoch(training: Training) -> None:
     """What `Training` does in an epoch before it validates."""
-    seed_epoch(training.settings.seed, 1)
-    training.strategy_run.begin_epoch(1)
-    bar = TrainingProgress("", epochs=1, steps=STEPS, show=False)
-    training.train_epoch(1, bar)
+    training.train_epoch(1, TrainingProgress("", STEPS, show=False))
 
 
 def main(rounds: int = 7) -> None:
@@ -60,10 +56,9 @@ def main(rounds: int = 7) -> None:
     for backbone in ("iTransformer", "PatchTST"):
         with tempfile.TemporaryDirectory() as folder:
             training = _training(backbone, Path(folder))
-            optimizer = make_optimizer(training.model, training.strategy_run, training.settings)
             seconds = interleave(
                 {
-                    "bare": partial(_bare_epoch, training, optimizer),
+                    "bare": partial(_bare_epoch, training),
                     "trainer": partial(_trainer_epoch, training),
                 },
                 rounds=rounds,
