@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -37,13 +38,12 @@ def prepare_once(strategy: Strategy, data: Any, *, window: int) -> Prepared:
     return _prepared[key]
 
 
+@dataclass(frozen=True, eq=False)
 class Combined(Strategy):
     """Several strategies at once, in the order given; none of them leaves the data as they are."""
 
     name = "combined"
-
-    def __init__(self, parts: Sequence[Strategy]) -> None:
-        self.parts = tuple(parts)
+    parts: tuple[Strategy, ...]
 
     def check_task(self, task: str) -> None:
         for part in self.parts:
@@ -59,7 +59,7 @@ class Combined(Strategy):
                 notes += prepared.notes
                 seconds += prepared.seconds
         filled = super().prepare(data, window=window)
-        return Prepared(filled.data, Combined(parts), (*notes, *filled.notes), seconds)
+        return Prepared(filled.data, Combined(tuple(parts)), (*notes, *filled.notes), seconds)
 
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         for part in self.parts:
@@ -82,7 +82,7 @@ class Combined(Strategy):
             part.save(folder)
 
     def load(self, folder: Path) -> Strategy:
-        return Combined([part.load(folder) for part in self.parts])
+        return Combined(tuple(part.load(folder) for part in self.parts))
 
 
 class CombinedRun(StrategyRun):

@@ -76,11 +76,11 @@ class CaseWeights(Strategy):
         return WeightedCases(self.case_weights)
 
 
+@dataclass(eq=False)
 class WeightedCases(StrategyRun):
     """The weights at work."""
 
-    def __init__(self, case_weights: Tensor) -> None:
-        self.case_weights = case_weights
+    case_weights: Tensor
 
     def weights(self, batch: Any, prediction: Tensor) -> Tensor:
         return self.case_weights[batch.positions.cpu()].to(prediction.device)

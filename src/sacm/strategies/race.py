@@ -52,7 +52,7 @@ class Race(Strategy):
     def load(self, folder: Path) -> Strategy:
         """The winner of a finished run."""
         result = RaceResult.load(folder)
-        return Winner(result, parse(result.winner).load(folder))
+        return Winner(parts_of(parse(result.winner).load(folder)), result)
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,11 @@ class RaceResult:
         write_json(folder / RECORD, asdict(self))
 
 
+@dataclass(frozen=True, eq=False)
 class Winner(Combined):
     """The strategy that won, as it is in a finished run; saved, it can be loaded by its race."""
 
-    def __init__(self, result: RaceResult, strategy: Strategy) -> None:
-        super().__init__(parts_of(strategy))
-        self.result = result
+    result: RaceResult
 
     def save(self, folder: Path) -> None:
         super().save(folder)

@@ -83,7 +83,7 @@ def parse(text: str) -> Strategy:
 
 def join(parts: Sequence[Strategy]) -> Strategy:
     """One strategy that does what these do."""
-    return parts[0] if len(parts) == 1 else Combined(parts)
+    return parts[0] if len(parts) == 1 else Combined(tuple(parts))
 
 
 def parts_of(strategy: Strategy) -> tuple[Strategy, ...]:
