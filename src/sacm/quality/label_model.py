@@ -1,12 +1,8 @@
 """Which class each case belongs to, judged from labels of which some are wrong.
 
-A kernel of random-convolution features; ridge regression of the labels on it; and a noise model, in
-which the true label is hidden and a transition matrix says how often it was given as another. Ridge
-and noise model are fitted in turns, from the given labels and from clusters of the cases. Models of
-two thirds of the cases judge the other third, so that no label takes part in the answer on itself.
-
-Shapes: codes of the given labels `[N]` in 0 … K-1; scores and probabilities `[N, K]`; transitions
-`[K, K]`, `transition[true, given]`.
+A kernel of random-convolution features, ridge regression of the labels on it, and a noise model, in
+which the true label is hidden; docs/labels.md says how they work together. Shapes: codes of the
+given labels `[N]` in 0 … K-1; scores and probabilities `[N, K]`; `transition[true, given]`.
 """
 
 from __future__ import annotations
@@ -215,11 +211,9 @@ def _class_bias(scores: Array, shares: Array) -> Array:
 def find_clusters(basis: Array, classes: int) -> Array:
     """Divide cases into as many clusters as there are classes; labels play no part."""
     from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
 
     chosen = np.random.default_rng(0).permutation(len(basis))[:NOISE_CASES]
-    with warnings.catch_warnings():  # there may be fewer distinct cases
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore"):  # there may be fewer distinct cases
         means = KMeans(classes, n_init=10, random_state=0).fit(basis[chosen])
     return np.asarray(means.predict(basis))
 
@@ -309,10 +303,9 @@ def judge_labels(
 def _log_odds(held_out: Array, suggested: Array, codes: Array) -> Array:
     """Log-odds `[N]` that a suggestion, not the given label, is right, from held-out answers.
 
-    The evidence, in the order of the weights: odds of the suggestion against the given label; how
-    certain models are of the suggested class, and of the given class; how much surer they are of
-    suggestions that agree with the given labels than of others (0.5 for wrong labels, 1 for
-    overlaps of classes); how many cases classes keep on average.
+    Their weights are of: the odds of the two labels; how certain models are of the suggested class,
+    and of the given one; how much surer they are of suggestions that agree with the given labels
+    than of others (0.5: wrong labels, 1: overlapping classes); how many cases classes keep.
     """
     from scipy.stats import rankdata
 

@@ -117,14 +117,9 @@ class LabelQuality:
             )
             drawn.append(embed_figure(self.draw(case), caption, name=f"case-{case}"))
         frame = self.to_frame().drop(columns="keep").astype(str)
-        classes = [str(name) for name in self.classes]
-        shares = [map("{:.0%}".format, row) for row in self.transition.tolist()]
-        rows = tuple((name, *row) for name, row in zip(classes, shares, strict=True))
-        transition = Table(("true class", *classes), rows).html()
         sections = {
             "Suspicious cases, the surest beside cases of the suggested class": drawn,
             f"All {len(frame):,} suspicious cases": [Table.from_frame(frame, words=3).html()],
-            "Given labels (columns) of each true class (rows)": [transition],
         }
         write_text(Path(path), page("Labels", self.sentences(), sections))
 

@@ -151,15 +151,11 @@ class Quality:
         return [*sentences, *self.recording.notes]
 
     def share_table(self) -> Table:
-        """Shares by channel and kind; channels without an event have one row together."""
+        """Shares by channel and kind, of the channels with an event."""
         shares = self.shares()
-        headings = ("channel", "flagged", *next(iter(shares.values())))
-        flagged = {name: (sum(share.values()), *share.values()) for name, share in shares.items()}
-        lines = [(name, *map(format_share, each)) for name, each in flagged.items() if each[0]]
-        if normal := len(flagged) - len(lines):
-            others = f"{_count(normal, 'channel')} without an event"
-            lines.append((others, *[""] * len(headings[1:])))
-        return Table(headings, tuple(lines))
+        rows = {name: (sum(share.values()), *share.values()) for name, share in shares.items()}
+        lines = [(name, *map(format_share, row)) for name, row in rows.items() if row[0]]
+        return Table(("channel", "flagged", *next(iter(shares.values()))), tuple(lines))
 
     def worst_events(self, count: int = _WORST) -> list[QualityEvent]:
         """The events that matter most: broken before unusual, severe and long ones first."""
