@@ -45,7 +45,7 @@ def draw(known: pd.DataFrame, forecast: pd.DataFrame, interval: Any, path: Path)
     axes = figure.subplots()
     axes.plot(known["date"], known["load"], label="load")
     axes.plot(forecast["date"], forecast["load"], label="forecast")
-    bounds = (interval.lower["load"], interval.upper["load"])
+    bounds = [bound["load"] for bound in interval]
     axes.fill_between(forecast["date"], *bounds, alpha=0.2, label="80 % interval")
     axes.tick_params(axis="x", rotation=30)
     axes.legend(frameon=False)

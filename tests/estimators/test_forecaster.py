@@ -112,7 +112,8 @@ def test_several_series(tmp_path: Path) -> None:
     np.testing.assert_allclose(alone["y"], forecast["y"][:4], rtol=1e-5)
     forecaster.save(tmp_path / "saved")
     assert Forecaster.load(tmp_path / "saved").predict(table).equals(forecast)
-    assert forecaster.predict_interval(coverage=0.5).upper["y"].gt(forecast["y"]).all()
+    lower, upper = forecaster.predict_interval(coverage=0.5)
+    assert (lower["y"].lt(forecast["y"]) & upper["y"].gt(forecast["y"])).all()
 
 
 def test_calendar_reaches_the_network(tmp_path: Path) -> None:

@@ -50,9 +50,6 @@ def classification_data(
         options: How to read a table: `id` names the column that tells cases apart, `label` that of
             their class; see `sacm.settings.ReadOptions` for others.
 
-    Raises:
-        DataError: The cases cannot be read; the sentence says where and what to do.
-
     Example:
         >>> data = classification_data(np.zeros((6, 2, 30)), ["a", "b"] * 3)
         >>> data.classes, data.channels, data.length

@@ -104,13 +104,9 @@ def parse_contamination(text: str) -> tuple[str, float]:
 def corrupt_training(data: AnyData, contamination: str, *, seed: int = 0) -> AnyData:
     """Corrupt the training and validation part of a data set; the test part stays unchanged.
 
+    `contamination` is a fault and a share, such as "mix(0.3)"; an empty text changes nothing.
     Forecasting: rows, so inputs and targets; `broken` says which values. Classification: labels.
     Anomaly detection: training rows.
-
-    Args:
-        data: One of the three data sets.
-        contamination: A fault and a share, such as "mix(0.3)"; an empty text changes nothing.
-        seed: Seed of the positions and sizes of faults.
     """
     if not contamination:
         return data

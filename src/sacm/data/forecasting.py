@@ -21,7 +21,7 @@ ALL_ROWS = (1.0, 0.0, 0.0)  # shares that put every row in the first split
 
 
 def forecasting_data(source: Any, *, name: str | None = None, **options: Any) -> ForecastingData:
-    """Read a series to forecast, and split it.
+    """Read a series to forecast, and split it; NaN stays where nothing was measured.
 
     The series of a long table become channels side by side if they share all times.
 
@@ -30,13 +30,6 @@ def forecasting_data(source: Any, *, name: str | None = None, **options: Any) ->
         name: A short name. Default: that of the file, or "data".
         options: How to read it, such as `time="day"`; see `sacm.settings.ReadOptions`. `past` and
             `future` name covariates.
-
-    Returns:
-        The data, with NaN where nothing was measured; `notes` says what was guessed.
-
-    Raises:
-        DataError: The data cannot be read; the sentence says where and what to do.
-        ArgumentError: An option is wrong.
 
     Example:
         >>> data = forecasting_data(np.arange(100.0))
@@ -103,7 +96,7 @@ def series_data(
         future=roles["future"],
         scaling="series" if several and options.scaling != "shared" else None,
     )
-    return _choose_target(_check_training_rows(data, target), target)
+    return _check_channels(data, target)
 
 
 def _share_times(table: Table) -> bool:
@@ -114,40 +107,35 @@ def _share_times(table: Table) -> bool:
     return len(table.names) == 1 and all(np.array_equal(part, parts[0]) for part in parts)
 
 
-def _check_training_rows(data: ForecastingData, target: Sequence[str]) -> ForecastingData:
-    """Data without channels that have no value in the training rows; notes name constant ones."""
-    train = data.values[data.splits.train.start : data.splits.train.stop]
-    if not len(train):
-        return data
-    flat = np.fmin.reduce(train, axis=0) == np.fmax.reduce(train, axis=0)
+def _check_channels(data: ForecastingData, target: Sequence[str]) -> ForecastingData:
+    """Choose the channels to forecast; leave out those without a value in the training rows."""
+    train, notes = data.values[: data.splits.train.stop], list(data.notes)
+    flat, empty = np.zeros((2, data.channels), dtype=bool)
+    if len(train):
+        flat = np.fmin.reduce(train, axis=0) == np.fmax.reduce(train, axis=0)
+        empty = np.isnan(train).all(axis=0)
     if flat.any():
         named = some([repr(data.columns[place]) for place in np.flatnonzero(flat)])
-        note = f"Constant in the training rows, so there is nothing to learn: {named}."
-        data = replace(data, notes=(*data.notes, note))
-    empty = np.isnan(train).all(axis=0)
-    if not empty.any():
-        return data
-    names = [data.columns[place] for place in np.flatnonzero(empty)]
-    if empty.all() or set(names) & set(target):
-        raise DataError(
-            f"{data.name}: {some(names)} has no value in the {len(train):,} training rows: other "
-            "shares with --split, or leave it out with --ignore."
-        )
-    note = f"Left out, no value in the training rows: {some(names)}."
-    return replace(data.take(np.flatnonzero(~empty).tolist()), notes=(*data.notes, note))
-
-
-def _choose_target(data: ForecastingData, target: Sequence[str]) -> ForecastingData:
-    """The same data with the channels to forecast; none named: all of them."""
+        notes.append(f"Constant in the training rows, so there is nothing to learn: {named}.")
+    if empty.any():
+        names = [data.columns[place] for place in np.flatnonzero(empty)]
+        if empty.all() or set(names) & set(target):
+            raise DataError(
+                f"{data.name}: {some(names)} has no value in the {len(train):,} training rows: "
+                "other shares with --split, or leave it out with --ignore."
+            )
+        notes.append(f"Left out, no value in the training rows: {some(names)}.")
+        data = data.take(np.flatnonzero(~empty).tolist())
     for name in target:
         if name not in data.columns:
             raise DataError(
                 f"{data.name}: target {name!r} is no channel; channels are {some(data.columns, 8)}."
             )
-    if not target or set(target) == set(data.columns):
-        return data
+    if set(target) in (set(), set(data.columns)):  # all of them
+        return replace(data, notes=tuple(notes))
     line = f"target: {some(target)}; the other channels are inputs only"
-    return replace(data, target=tuple(target), understood=(*data.understood, line))
+    understood = (*data.understood, line)
+    return replace(data, notes=tuple(notes), target=tuple(target), understood=understood)
 
 
 def split_major(

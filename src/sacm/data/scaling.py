@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.data.datasets import AnomalyData, AnyData, ForecastingData, segment_ranges
+from sacm.data.datasets import AnomalyData, AnyData, ForecastingData
 from sacm.errors import ArgumentError, DataError
 
 Values = TypeVar("Values", np.ndarray, Tensor)
@@ -254,11 +254,9 @@ def fill_data(data: Data) -> tuple[Data, str | None]:
 
 def _fill_series(data: ForecastingData) -> tuple[ForecastingData, int]:
     """A series with finite values and covariates; nothing is filled from a later split."""
-    segments = [range(each.start, each.stop) for each in data.segments]
-    splits = [*data.splits]
-    if sum(map(len, splits)) < len(data.values):  # whole segments where no split holds them
-        splits = [range(len(data.values))]
-    parts = (rows for split in splits for rows in segment_ranges(segments, split))
+    parts = [rows for split in ("train", "val", "test") for rows in data.ranges(split)]
+    if sum(map(len, parts)) < len(data.values):  # whole segments where no split holds them
+        parts = [range(each.start, each.stop) for each in data.segments]
     pieces = list(data.by_series(parts).values())
     changes: dict[str, Any] = {}
     missing = np.isnan(data.values) | np.isnan(data.clean)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from sacm.errors import ArgumentError
 from sacm.estimators.base import Estimator
@@ -12,13 +12,6 @@ from sacm.settings import RunSettings
 from sacm.tasks import let_compete
 from sacm.tasks.calibration import MAX_REPAIRED
 from sacm.tasks.forecasting import Forecasting
-
-
-class Interval(NamedTuple):
-    """Bounds of a forecast, each in the form of the data."""
-
-    lower: Any
-    upper: Any
 
 
 class Forecaster(Estimator):
@@ -77,14 +70,15 @@ class Forecaster(Estimator):
 
     def predict_interval(
         self, history: Any = None, *, coverage: float = 0.9, max_repaired: float = MAX_REPAIRED
-    ) -> Interval:
-        """Lower and upper bounds that a new value keeps with probability `coverage`.
+    ) -> tuple[Any, Any]:
+        """Lower and upper bounds, in the form of the data, that hold a value with `coverage`.
 
         Conformal, for each step and channel, from windows after the training rows, if the future
         resembles these. Other arguments as for `predict`.
         """
         forecast = self._forecast(history, intervals=[coverage], max_repaired=max_repaired)
-        return Interval(*map(forecast.give, forecast.bounds.values()))
+        lower, upper = map(forecast.give, forecast.bounds.values())
+        return lower, upper
 
     def evaluate(self, test: Any) -> dict[str, float | None]:
         """Errors over every window of `test`: `mae`, `mse` (z-scored), `mae_raw`, `mse_raw`."""
