@@ -20,7 +20,7 @@ def test_the_same_numbers_again(sacm: Command, example: Example, task: str) -> N
     found, stored = json.loads(outcome.out), Run.load(folder).metrics
     assert found["test"] == stored["test"]
     assert found["report"] == json.loads(json.dumps(stored["report"]))
-    assert found["evaluated_windows"] == found["test_windows"] == stored["test_windows"]
+    assert found["evaluated_windows"] == stored["test_windows"]
     assert found["same_data"]
     assert "test results over" in sacm("evaluate", folder).out
 

@@ -18,12 +18,11 @@ def read_labelled_cases(data: str, reading: dict[str, Any]) -> dict[str, Any] | 
     from sacm.data.load import names, names_file, resolve
 
     path = Path(data)
-    if not names_file(data):
-        holds_cases = data.casefold() in {name.casefold() for name in names("classification")}
-    elif is_zipfile(path):
-        holds_cases = "X_train.npy" in ZipFile(path).namelist()
+    if names_file(data):
+        archive = is_zipfile(path) and "X_train.npy" in ZipFile(path).namelist()
+        holds_cases = archive or path.suffix == ".ts"
     else:
-        holds_cases = path.suffix == ".ts"
+        holds_cases = data.casefold() in {name.casefold() for name in names("classification")}
     if holds_cases:  # training and test cases are judged alike
         found: Any = resolve(data, task="classification", reading=reading)
         parts = {"train": len(found.y_train), "test": len(found.y_test)}
@@ -62,12 +61,11 @@ def judge_labels(cases: dict[str, Any], keep: Path | None) -> Any:
 
 def record_labels(quality: Any) -> dict[str, Any]:
     """What was found, for JSON."""
-    suspicious = quality.to_frame().drop(columns="keep").to_dict("records")
     return {
         "cases": len(quality.given),
         "trust": quality.trust,
         "reason": quality.reason,
         "noise_rate": quality.noise_rate if quality.trust else None,
         "noise_interval": list(quality.noise_interval),
-        "suspicious": suspicious,
+        "suspicious": quality.to_frame().drop(columns="keep").to_dict("records"),
     }

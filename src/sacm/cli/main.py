@@ -65,8 +65,7 @@ class LazyGroup(TyperGroup):
         command.name = name
         for each in (command, *getattr(command, "commands", {}).values()):
             options = [option for option in each.params if option.param_type_name == "option"]
-            plain = [option for option in options if not getattr(option, "rich_help_panel", None)]
-            for option in plain[_FIRST_OPTIONS:]:
+            for option in [o for o in options if not o.rich_help_panel][_FIRST_OPTIONS:]:
                 option.rich_help_panel = "More options"
         return name, command, args[1:]
 

@@ -1,8 +1,4 @@
-"""Options that several commands share, and one option for every setting of a run.
-
-The options of settings are made from the fields of `sacm.settings`, where each has its default,
-limits and help text. A command takes them by a decorator and receives one value.
-"""
+"""Options that several commands share, and one for every setting of `sacm.settings`."""
 
 from __future__ import annotations
 

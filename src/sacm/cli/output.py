@@ -1,7 +1,4 @@
-"""What commands print and write: how data were read, notes, results, files.
-
-Results go to standard output, everything else to standard error.
-"""
+"""What commands print and write: results on standard output, all else on standard error."""
 
 from __future__ import annotations
 

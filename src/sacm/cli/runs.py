@@ -126,10 +126,7 @@ def summarise_run(folder: Path) -> dict[str, Any]:
 
 
 def find_run(name: Path) -> Path:
-    """The folder that a user means: a folder, `latest`, or the beginning of a run's name.
-
-    `latest` is the newest finished run in `runs`, `other/latest` that in another folder.
-    """
+    """The folder that a user means: a folder, `latest`, `other/latest`, or a name's beginning."""
     if (name / "config.json").exists():
         return name
     folder = RUNS if len(name.parts) < 2 else name.parent

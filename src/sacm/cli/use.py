@@ -82,17 +82,16 @@ def evaluate(
     finished, predictor = loaded
     source: Any = finished.load_data() if data is None else data
     result = predictor.evaluate(source)
-    facts: dict[str, Any] = {"run": str(finished.folder), "data": data}
-    metrics = {**result.record(), "test_windows": result.evaluated}
+    record = {"run": str(finished.folder), "data": data, **result.record()}
     if data is None:
         trained_on = read_json(finished.folder / "environment.json").get("fingerprint")
-        facts["same_data"] = trained_on == fingerprint(source)
-        if not facts["same_data"]:
+        record["same_data"] = trained_on == fingerprint(source)
+        if not record["same_data"]:
             note(f"Note: {finished.settings.data} has changed since the run was trained.")
     if as_json:
-        output.show_json({**facts, **metrics})
+        output.show_json(record)
     else:
-        output.show_results(finished.settings.task, metrics)
+        output.show_results(finished.settings.task, record)
 
 
 @takes_run

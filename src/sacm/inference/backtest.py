@@ -107,10 +107,9 @@ def _find_origins(predictor: Predictor, data: ForecastingData, count: int, step:
 
 def _cut(data: ForecastingData, start: int, stop: int) -> ForecastingData:
     """Rows `start … stop - 1` of one series."""
-    arrays: dict[str, Any] = {
-        name: None if getattr(data, name) is None else getattr(data, name)[start:stop]
-        for name in ("values", "timestamps", "targets", "observed", "covariates", "interpolated")
-    }
+    names = ("values", "timestamps", "targets", "observed", "covariates", "interpolated")
+    given = {name: getattr(data, name) for name in names}
+    arrays: Any = {name: each[start:stop] for name, each in given.items() if each is not None}
     rows = range(stop - start)
     # Only known-future covariates are taken from what lies ahead.
     ahead = None if data.covariates is None else {data.name: data.covariates[stop:]}

@@ -69,10 +69,7 @@ def _find_cases(predictor: Predictor, source: Any) -> Any:
 
 
 def case_windows(predictor: Predictor, X: Any, codes: Array | None = None) -> LabelledWindows:
-    """Cases cut or padded to the length of the network, gaps filled, repaired, scaled.
-
-    Forms of `X` are those of `Classifier`; `codes` `[N]` are the places of their classes, if known.
-    """
+    """Cases, with the places of their classes if known, as the network takes them."""
     X = as_array(X)
     codes = np.zeros(len(X), dtype=np.int64) if codes is None else codes
     cases = as_cases(X, codes, "data", "new").values

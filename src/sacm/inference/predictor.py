@@ -148,10 +148,7 @@ class Predictor:
         return getattr(modules[task], question)(self, data, **options)
 
     def run(self, x: Tensor, *others: Tensor | None) -> Tensor:
-        """Repair scaled windows `[B, L, C]`, NaN in gaps, and run the network batch by batch.
-
-        `others` are further arguments `[B, …]`, or None.
-        """
+        """Repair scaled windows `[B, L, C]` (NaN in gaps) and run the network with `others`."""
         device = next(self.network.parameters()).device
         if x.isnan().any() and self.strategy.flags(x[:1]) is None:  # nothing repairs them
             x = torch.stack([torch.from_numpy(fill_gaps(each.numpy())) for each in x.cpu()])

@@ -124,13 +124,11 @@ def _results(run: Run) -> dict[str, list[str]]:
     parts = [paragraph(count, note=True), _table(*get_task(task).tabulate(metrics))]
     names, cells = tabulate(task, metrics.get("baselines", {}))
     if len(cells) > 1:
-        parts.append(paragraph("Beside what needs no network, on the same test data:"))
-        parts.append(_table(("", *names), cells))
+        parts.append(_table(("beside baselines", *names), cells))
     if "confusion" in report:
         classes = list(map(str, run.shape.classes))
         counts = [(name, *row) for name, row in zip(classes, report["confusion"], strict=True)]
-        parts.append(paragraph("Test cases: a row a true class, a column a predicted one."))
-        parts.append(_table(("", *classes), counts))
+        parts.append(_table(("true class, predicted as", *classes), counts))
     if task == "forecasting":
         single = run.shape.channels == 1
         steps = report["raw" if single else "scaled"]["step_mae"]

@@ -61,10 +61,7 @@ def forecast_figure(history: pd.DataFrame, forecast: pd.DataFrame, repaired: np.
 def truth_figure(
     forecasts: np.ndarray, truth: np.ndarray, where: np.ndarray, columns: Sequence[str]
 ) -> Figure:
-    """Draw consecutive forecasts `[N, H, C]` over the truth, one panel a channel, at most six.
-
-    `where` holds times or row numbers `[N, H]`; the truth is NaN where nothing was measured.
-    """
+    """Draw forecasts and truth `[N, H, C]` at times or rows `[N, H]`, one panel a channel."""
     figure, panels = _panels(columns)
     marker = "." if where.shape[1] == 1 else ""
     for place, axes in enumerate(panels.values()):
@@ -77,10 +74,7 @@ def truth_figure(
 
 @style.house_style()
 def alarm_figure(scores: pd.DataFrame, values: pd.DataFrame) -> Figure:
-    """Draw at most five channels and the score of every row, with a mark at every alarm.
-
-    `scores` has columns score, threshold and alarm; the index of `values` holds times or numbers.
-    """
+    """Draw at most five channels and the score of every row, with a mark at every alarm."""
     where, alarms = values.index.to_numpy(), scores["alarm"].to_numpy() > 0
     title = f"anomaly score: {int(alarms.sum()):,} alarms in {len(scores):,} rows"
     lines = {str(name): values[name] for name in values.columns[: _PANELS - 1]}

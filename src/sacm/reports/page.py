@@ -18,11 +18,7 @@ _ZOOM_HINT = " Drag over a part to enlarge it; a double click shows all again."
 
 
 def page(title: str, lead: Sequence[str], sections: Mapping[str, Sequence[str]]) -> str:
-    """A complete HTML document: a title, sentences with the results, then tables and figures.
-
-    `sections` are parts in HTML, by heading; one without parts is left out. A click on a heading
-    sorts a table of the class `sortable`; figures that have a class can be enlarged.
-    """
+    """A complete HTML document; `sections` are parts in HTML by heading, empty ones left out."""
     body = [f"<h1>{escape(title)}</h1>"]
     body += [f'<p class="lead">{escape(sentence)}</p>' for sentence in lead]
     for heading, parts in sections.items():

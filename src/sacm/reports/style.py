@@ -39,8 +39,7 @@ def canvas(
 ) -> tuple[Figure, list[Axes]]:
     """A figure with panels below each other; no window system is touched."""
     figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(rows, 1, squeeze=False)
-    return figure, list(axes[:, 0])
+    return figure, list(figure.subplots(rows, 1, squeeze=False)[:, 0])
 
 
 def key(figure: Figure, entries: Mapping[str, Any]) -> None:
@@ -50,8 +49,8 @@ def key(figure: Figure, entries: Mapping[str, Any]) -> None:
         for name, entry in entries.items()
     }
     room = int(12 * figure.get_figwidth() / (max(map(len, lines)) + 5))  # 12 letters an inch
-    columns = min(6, max(1, room))
-    figure.legend(lines.values(), lines.keys(), loc="outside upper left", ncols=columns)
+    ncols = min(6, max(1, room))
+    figure.legend(lines.values(), lines.keys(), loc="outside upper left", ncols=ncols)
 
 
 def thin_out_range(values: np.ndarray, bins: int) -> np.ndarray:

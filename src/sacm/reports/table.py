@@ -18,12 +18,6 @@ UNDEFINED = "–"
 class Table:
     """Headings and rows of values.
 
-    Attributes:
-        headings: Names of the columns.
-        rows: One tuple of values a row; None and NaN are undefined.
-        caption: What the table shows.
-        words: How many columns at the left name the row; the others hold numbers.
-
     Example:
         >>> table = Table(("data", "MSE"), (("ILI", 2.7166839),))
         >>> print(table.markdown())
@@ -33,9 +27,9 @@ class Table:
     """
 
     headings: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
+    rows: tuple[tuple[Any, ...], ...]  # None and NaN are undefined
     caption: str = ""
-    words: int = 1
+    words: int = 1  # columns at the left that name a row; the others hold numbers
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, *, caption: str = "", words: int = 1) -> Table:
