@@ -16,6 +16,7 @@ from sacm.data import resolve
 from sacm.data.datasets import fingerprint
 from sacm.errors import SACMError
 from sacm.files import read_json, write_json
+from sacm.inference import Predictor
 from sacm.settings import ResolvedSettings
 from sacm.tasks import get_task, make_settings
 from sacm.training.run import Run
@@ -136,7 +137,7 @@ def transfer(run: Run, target: str) -> dict[str, Any]:
             f"{run.shape.channels}: a model cannot move between them."
         )
     windows = get_task(run.settings.task).windows(run.settings, other)
-    result = run.task.evaluate(run.load_trained(), windows, other)
+    result = run.task.evaluate(Predictor.load(run).trained, windows, other)
     return {"test": result.row, "evaluated_windows": result.evaluated}
 
 

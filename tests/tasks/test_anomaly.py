@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from sacm import Predictor
 from sacm.errors import SACMError
 from sacm.metrics.anomaly import quantile_threshold
 from sacm.tasks.anomaly import normal_scores, step_scores
@@ -20,7 +21,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_the_threshold_never_sees_the_test_part(run: Run) -> None:
     data = make_data("anomaly")
-    trained = run.load_trained()
+    trained = Predictor.load(run).trained
     windows = run.task.windows(run.settings, data)
     scores = normal_scores(trained, windows, data)
     threshold = quantile_threshold(scores, quantile=0.95)
@@ -33,7 +34,7 @@ def test_the_threshold_never_sees_the_test_part(run: Run) -> None:
 
 def test_the_score_of_a_step_is_the_mean_over_the_windows_that_cover_it(run: Run) -> None:
     data = make_data("anomaly")
-    trained = run.load_trained()
+    trained = Predictor.load(run).trained
     windows = run.task.windows(run.settings, data).test
     found = step_scores(trained, windows)
     total, count = np.zeros(len(data.test)), np.zeros(len(data.test))
@@ -52,4 +53,4 @@ def test_scores_that_are_not_finite_make_no_threshold(run: Run) -> None:
     data.train[-10] = 1e20
     windows = run.task.windows(run.settings, data)
     with pytest.raises(SACMError, match="the anomaly score of row"):
-        normal_scores(run.load_trained(), windows, data)
+        normal_scores(Predictor.load(run).trained, windows, data)

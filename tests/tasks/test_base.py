@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from sacm import Predictor
 from sacm.data import ChannelScaler
 from sacm.tasks import get_task
 from sacm.tasks.base import answers
@@ -21,7 +22,7 @@ def test_every_window_is_tested_and_batch_size_changes_nothing(
     run = small_run(task, tmp_path, epochs=1)
     data = make_data(task)
     windows = run.task.windows(run.settings, data)
-    trained = run.load_trained()
+    trained = Predictor.load(run).trained
     results = []
     for size in (1, 7, 64):
         monkeypatch.setattr(sys.modules[type(run.task).__module__], "EVALUATION_BATCH", size)
@@ -47,7 +48,7 @@ def test_windows_take_the_scaler_they_are_given(task: str) -> None:
 
 def test_an_error_between_batches_leaves_gradients_on_and_the_mode(tmp_path: Path) -> None:
     run, data = small_run("forecasting", tmp_path, epochs=1), make_data("forecasting")
-    trained = run.load_trained()
+    trained = Predictor.load(run).trained
     trained.model.train()
     windows = run.task.windows(run.settings, data).test
     held = answers(trained, [windows.batch([0]), windows.batch([1])])

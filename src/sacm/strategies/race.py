@@ -40,9 +40,8 @@ class Race(Strategy):
         members = tuple(map(canonical, self.members))
         if len(set(members)) < max(2, len(members)):
             raise ArgumentError(f"race needs two or more different strategies, got {members}.")
-        for member in members:
-            if isinstance(parse(member), Race):
-                raise ArgumentError(f"a race cannot be a member of a race: {member}.")
+        if any(isinstance(parse(member), Race) for member in members):
+            raise ArgumentError(f"a race cannot be a member of a race: {', '.join(members)}.")
         object.__setattr__(self, "members", members)  # frozen, and spelled in one way
 
     def check_task(self, task: str) -> None:

@@ -47,12 +47,7 @@ class ErrorQuantiles:
 
     @classmethod
     def fit(
-        cls,
-        residuals: Array,
-        *,
-        moves: Array | None = None,
-        shares: Array | None = None,
-        source: str = "",
+        cls, residuals: Array, *, moves: Array | None = None, shares: Array | None = None
     ) -> Self:
         """Rank residuals `[N, H, C]`: target minus forecast, scaled, NaN where not measured.
 
@@ -73,7 +68,7 @@ class ErrorQuantiles:
         ordered = np.sort(residuals, axis=0)  # NaN last
         offsets = np.stack([_rank(ordered, level) for level in levels]).astype(np.float32)
         windows = int(np.isfinite(residuals).sum(axis=0).min())
-        return cls(levels, offsets, usual, windows, source)
+        return cls(levels, offsets, usual, windows)
 
     def offset(
         self, level: float, *, moves: Array | None = None, shares: Array | None = None
@@ -98,14 +93,9 @@ class ErrorQuantiles:
         factors = window_factors(moves, shares, self.usual)[:, None]
         return np.asarray(self.offsets[place][None].astype(np.float64) * factors)
 
-    def to_record(self) -> Calibration:
-        """Tensors and text for the folder of a run."""
-        tensors = {name: torch.from_numpy(getattr(self, name)) for name in _TENSORS}
-        return Calibration(tensors, {"source": self.source, "windows": str(self.windows)})
-
     @classmethod
     def from_record(cls, record: Calibration) -> Self:
-        """What `to_record` wrote; KeyError or ValueError if it is damaged."""
+        """What `calibrate_forecasts` wrote; KeyError or ValueError if it is damaged."""
         arrays = {name: record.tensors[name].numpy() for name in _TENSORS}
         return cls(**arrays, windows=int(record.text["windows"]), source=record.text["source"])
 
@@ -190,9 +180,9 @@ def calibrate_forecasts(trained: Trained, windows: ForecastWindows, *, source: s
     The windows, which `source` names, lie in order of time and chose nothing.
     """
     residuals, moves, shares, _ = forecast_residuals(trained, windows)
-    source = f"{len(residuals):,} {source} windows"
-    errors = ErrorQuantiles.fit(residuals, moves=moves, shares=shares, source=source)
-    tensors, text = errors.to_record()
+    errors = ErrorQuantiles.fit(residuals, moves=moves, shares=shares)
+    tensors = {name: torch.from_numpy(getattr(errors, name)) for name in _TENSORS}
+    text = {"source": f"{len(residuals):,} {source} windows", "windows": str(errors.windows)}
     return Calibration({**tensors, **show_forecasts(trained, windows)}, text)
 
 

@@ -30,7 +30,7 @@ from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
-from sacm.tasks.base import Calibration, NetworkShape, Task, Trained
+from sacm.tasks.base import Calibration, NetworkShape, Task
 
 DEFAULT_FOLDER = Path("runs")
 BEST_FILE, CALIBRATION_FILE = "best.safetensors", "calibration.safetensors"
@@ -144,10 +144,6 @@ class Run:
             file = self.folder / BEST_FILE
             raise SACMError(f"{file} does not fit the backbone: {last}") from None
         return model.eval()
-
-    def load_trained(self) -> Trained:
-        """The same with its settings and its strategy."""
-        return Trained(self.load_model(), self.settings, self.strategy)
 
     def check_unchanged(self) -> None:
         """Refuse a run whose files are not those that its training wrote."""

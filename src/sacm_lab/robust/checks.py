@@ -24,6 +24,7 @@ from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError
 from sacm.files import read_weights
+from sacm.inference import Predictor
 from sacm.inject.attach import strip_state_dict
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.quality.guard import Guard
@@ -153,7 +154,7 @@ def _refuse_others(data: AnyData) -> ForecastingData:
 
 def check_last_epoch(run: Run, data: AnyData) -> dict[str, Any]:
     """Test results of the last epoch's weights, by names that end in `_last`."""
-    trained = run.load_trained()
+    trained = Predictor.load(run).trained
     weights = read_weights(run.folder / "last.safetensors")
     trained.model.load_state_dict(strip_state_dict(weights))
     windows = run.task.windows(run.settings, data, scaler=run.scaler)
