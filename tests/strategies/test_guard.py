@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,10 @@ import torch
 
 from sacm.data import forecasting_data
 from sacm.errors import ArgumentError
-from sacm.strategies import canonical, parse
+from sacm.strategies import Strategy, canonical, parse
+from sacm.strategies.guard import obeying
+from sacm.strategies.race import RaceResult
+from sacm.strategies.registry import parts_of
 from tests.quality.test_prepare import break_rows, make_rows
 
 
@@ -79,3 +82,23 @@ def test_nothing_is_repaired_on_request() -> None:
     assert (prepared.data.observed[205:235, 0] == 0).all()
     windows = torch.from_numpy(make_rows(48).reshape(1, 48, 2))
     assert torch.equal(prepared.strategy.inputs(windows), windows)
+
+
+@dataclass
+class Loaded:
+    """What a predictor has of its strategy."""
+
+    strategy: Strategy
+
+
+def test_other_rules_are_for_runs_with_a_guard_also_one_that_won_a_race(tmp_path: Path) -> None:
+    data = forecasting_data(make_rows(), name="x")
+    parse("guard").prepare(data, window=48).strategy.save(tmp_path)
+    RaceResult("guard", {"guard": 0.1, "raw": 0.2}, 0.5, 0.0, "guard won.").save(tmp_path)
+    file = tmp_path / "rules.yaml"
+    file.write_text("'0':\n  range: [-0.5, 0.5]\n", encoding="utf-8")
+    changed = obeying(Loaded(parse("race(guard,raw)").load(tmp_path)), file, None)
+    (guard,) = parts_of(changed.strategy)
+    assert np.isnan(guard.obey(data).values).any()
+    with pytest.raises(ArgumentError, match="guard, which this run has not"):
+        obeying(Loaded(parse("raw")), file, None)

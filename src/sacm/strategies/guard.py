@@ -193,7 +193,8 @@ def with_files(strategy: str, rules: Path | None, keep: Path | None) -> str:
 
 def obeying(predictor: Any, rules: Path | None, keep: Path | None) -> Any:
     """A loaded network whose guard has other rules, or further events to keep."""
-    with_files(predictor.settings.strategy, rules, keep)  # refuses files that no guard takes
     parts = parts_of(predictor.strategy)
+    if not any(isinstance(part, FittedGuard) for part in parts):
+        raise ArgumentError("--rules and --keep are for the guard, which this run has not.")
     changed = [p.with_files(rules, keep) if isinstance(p, FittedGuard) else p for p in parts]
     return replace(predictor, strategy=join(changed))
