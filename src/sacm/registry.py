@@ -42,14 +42,6 @@ class Registry(Generic[T]):
         kind: What one of them is called in messages, such as "backbone".
         scope: What they serve, where there is one registry each, such as "forecasting".
         simplify: Maps names to one spelling; names of equal spelling are the same name.
-
-    Example:
-        >>> greetings = Registry("greeting")
-        >>> @greetings.register("Hello")
-        ... def hello(): ...
-        >>> _ = greetings.register("Bye")("builtins:print")  # imported by the first `get`
-        >>> greetings.names(), greetings.get("BYE")
-        (['Hello', 'Bye'], <built-in function print>)
     """
 
     def __init__(
@@ -165,16 +157,7 @@ def load_plugins() -> None:
 
 @contextmanager
 def temporary_entries() -> Iterator[None]:
-    """Forget afterwards what is registered inside the block; for tests of plug-ins.
-
-    Example:
-        >>> import sacm
-        >>> from sacm.registry import temporary_entries
-        >>> with temporary_entries():
-        ...     _ = sacm.data.register("Mine", task="forecasting")(lambda: None)
-        >>> "Mine" in sacm.data.names()
-        False
-    """
+    """Forget afterwards what is registered inside the block; for tests of plug-ins."""
     load_plugins()  # before the snapshot: they are imported once, and must not be forgotten
     before = [(registry, dict(registry._entries)) for registry in _registries]
     try:

@@ -138,10 +138,6 @@ class RunSettings(ReadOptions):
     """What a user asks for. None means: what suits the task and the data.
 
     Make one with `sacm.tasks.make_settings`, which also checks it against its task.
-
-    Example:
-        >>> RunSettings(task="forecasting", data="my.csv", past="load", epochs=3).covariates()
-        {'past': ('load',)}
     """
 
     past: Names | None = setting(None, "Inputs that are not forecast.", panel=_COVARIATES)

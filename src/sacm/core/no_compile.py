@@ -15,8 +15,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def not_compiled(function: Function) -> Function:
     """Decorate a function so that torch.compile runs it, and all it calls, without tracing.
 
-    The same as `torch.compiler.disable`, but the compiler is not imported unless somebody else has
-    done so: a compiler that is not loaded cannot be running, and loading it takes seconds.
+    As `torch.compiler.disable` does, which takes seconds because it loads the compiler. One that is
+    not loaded cannot be running.
     """
 
     @functools.wraps(function)

@@ -143,9 +143,6 @@ def compare(
         hardware: Where to train.
         data: Replaces what `base.data` names.
         on_start: Gets the settings of a run, its number from 1 on, and the number of runs.
-
-    Raises:
-        ArgumentError: Too few strategies or seeds, or one is named twice.
     """
     names = [canonical(name) for name in strategies]
     named = [*(f"strategy {name}" for name in names), *(f"seed {seed}" for seed in seeds)]

@@ -50,7 +50,7 @@ def tune(
     hardware: Hardware | None = None,
     on_trial: Callable[[int, dict[str, Any]], None] | None = None,
 ) -> Tuned:
-    """Search settings, then train the best and test it.
+    """Search settings, then train the best and test it; a `RunError` if no trial succeeded.
 
     Args:
         settings: What all trials share.
@@ -61,9 +61,6 @@ def tune(
         folder: Where runs are kept; trials go to `tuning` in it.
         hardware: Where to train.
         on_trial: Called with number and settings before each trial.
-
-    Returns:
-        The run of the best settings; a `RunError` says that no trial succeeded.
     """
     try:
         import optuna

@@ -14,7 +14,7 @@ from sacm.core.config import SACMConfig
 from sacm.core.mapper import RateMapper, world_size
 from sacm.core.no_compile import not_compiled
 from sacm.core.scorer import SpectralScorer, without_autocast
-from sacm.errors import ArgumentError, LayoutError, SACMError, SACMWarning
+from sacm.errors import ArgumentError, LayoutError, SACMWarning
 from sacm.inject.probe import Probe
 from sacm.inject.sites import ModulationState, Site, matches
 from sacm.inject.stand_ins import StandIn
@@ -120,11 +120,10 @@ class CapacityModulator(nn.Module):
     def forced_rates(self, rates: Tensor) -> Iterator[None]:
         """Use rates `[B]`, each in [0, 1), instead of the mapper's within a `with` block."""
         rates = torch.as_tensor(rates)
-        if rates.dim() != 1 or not rates.is_floating_point():
-            given = f"{list(rates.shape)} of {rates.dtype}"
-            raise ArgumentError(f"forced rates must be a [B] tensor of floats, got {given}.")
-        if not bool(((rates >= 0) & (rates < 1)).all()):
-            raise ArgumentError("forced rates must lie in [0, 1).")
+        is_share = bool(((rates >= 0) & (rates < 1)).all())
+        if rates.dim() != 1 or not rates.is_floating_point() or not is_share:
+            needed = "a [B] tensor of floats, which must lie in [0, 1)"
+            raise ArgumentError(f"forced rates must be {needed}, got {rates.tolist()}.")
         before, self.state.forced = self.state.forced, rates
         try:
             yield
@@ -209,12 +208,7 @@ class CapacityModulator(nn.Module):
         """Find the layout of every site on the batch of a call, or raise a `LayoutError`."""
         self.set_channels(self.window(*arguments).shape[2])
         probe = Probe(model, arguments, self.window, self.state)
-        try:
-            probe.find_randomness()
-        except Exception as error:
-            if self.state.running or isinstance(error, SACMError):
-                raise
-            return  # an example need not be enough for training: the first batch is
+        probe.find_randomness()
         probe.find_layouts()
         self._settle()
         self.probed = True
@@ -238,8 +232,7 @@ class CapacityModulator(nn.Module):
             return
         self.checks_left -= 1
         try:
-            probe = Probe(model, arguments, self.window, self.state)
-            probe.find_layouts([self.checks_left + 1])
+            Probe(model, arguments, self.window, self.state).find_layouts([self.checks_left + 1])
         except LayoutError:
             raise
         except Exception as error:  # a failed check must not stop the training

@@ -173,6 +173,9 @@ def evaluate_scores(
     `segments` [T] gives each point the id of its machine or channel file, in blocks: no interval,
     adjustment or buffer crosses a border. `seed` drives the random scores.
     """
+    # Imported here because it brings pandas, which answering a request does not need.
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
     labelled = read_labels(labels, segments)
     truth = labelled.truth
     values = read_scores(scores, length=len(truth))
@@ -182,7 +185,22 @@ def evaluate_scores(
     measures: dict[str, float | None] = dict.fromkeys(NAMES)
     problems = [labelled.problem] if labelled.problem else []
     if not problems:
-        measures |= _measure(values, labelled, threshold, seed)
+        plain, adjusted = (
+            precision_recall(values >= threshold, labelled, adjusted=each) for each in (False, True)
+        )
+        measures |= {
+            "precision": plain.precision,
+            "recall": plain.recall,
+            "f1": plain.f1,
+            "f1_best": best_f1(values, truth),
+            "precision_pa": adjusted.precision,
+            "recall_pa": adjusted.recall,
+            "f1_pa": adjusted.f1,
+            **random_scores(labelled, alarms=alarms, seed=seed),
+            "auc_pr": float(average_precision_score(truth, values)),
+            "auc_roc": float(roc_auc_score(truth, values)),
+            "vus_pr": vus_pr(values, labelled),
+        }
         if not alarms:
             problems.append("no point is an alarm, so precision is undefined")
         if measures["vus_pr"] is None:
@@ -196,29 +214,6 @@ def evaluate_scores(
         measures=measures,
         problems=tuple(problems),
     )
-
-
-def _measure(
-    values: Floats, labelled: Labelled, threshold: float, seed: int
-) -> dict[str, float | None]:
-    """Every measure that these labels define."""
-    from sklearn.metrics import average_precision_score, roc_auc_score
-
-    truth, alarms = labelled.truth, values >= threshold
-    plain, adjusted = (precision_recall(alarms, labelled, adjusted=each) for each in (False, True))
-    return {
-        "precision": plain.precision,
-        "recall": plain.recall,
-        "f1": plain.f1,
-        "f1_best": best_f1(values, truth),
-        "precision_pa": adjusted.precision,
-        "recall_pa": adjusted.recall,
-        "f1_pa": adjusted.f1,
-        **random_scores(labelled, alarms=int(alarms.sum()), seed=seed),
-        "auc_pr": float(average_precision_score(truth, values)),
-        "auc_roc": float(roc_auc_score(truth, values)),
-        "vus_pr": vus_pr(values, labelled),
-    }
 
 
 def random_scores(labelled: Labelled, *, alarms: int, seed: int = 0) -> dict[str, float]:
@@ -236,13 +231,11 @@ def random_scores(labelled: Labelled, *, alarms: int, seed: int = 0) -> dict[str
 
 
 def vus_pr(values: Floats, labelled: Labelled, *, max_buffer: int = 100) -> float | None:
-    """VUS-PR: the area under the precision-recall curve, averaged over how blurred the labels are.
+    """VUS-PR (Paparrizos et al., PVLDB 2022): the area under the precision-recall curve, averaged.
 
-    Paparrizos et al., PVLDB 2022. For a buffer of width `l` each anomaly gets a slope of `l // 2`
-    points on both sides, falling as `sqrt(1 - distance / l)`. Precision and recall use these soft
-    labels, recall is multiplied by the share of (blurred) anomalies hit at all, and the curve is
-    read at 250 thresholds. Averaging over `l = 0 … max_buffer` gives the volume; None for scores
-    [T] that are all equal. Same numbers as aeon's `range_pr_vus_score`.
+    For a buffer of width `l` each anomaly gets a slope of `l // 2` points on both sides, falling as
+    `sqrt(1 - distance / l)`. Recall is multiplied by the share of anomalies hit at all. The mean is
+    over `l = 0 … max_buffer`; None for scores [T] that are all equal.
     """
     ascending = np.sort(values)
     if ascending[0] == ascending[-1]:

@@ -30,10 +30,6 @@ def season_length(values: np.ndarray, frequency: str | None) -> int:
     It is a day for time steps below a day, a week for days, a year for weeks, months and quarters.
     Where the time step is unknown or the rows hold fewer than three such seasons, it is the
     strongest peak of the autocorrelation; 1 where there is none.
-
-    Example:
-        >>> season_length(np.zeros((1000, 1)), "15min")
-        96
     """
     season = calendar_season(frequency)
     if season is not None and len(values) >= 3 * season:
@@ -123,10 +119,8 @@ class ErrorTable:
 class ForecastReport:
     """Errors over `windows` windows, scaled, and in raw units if the accumulator has a scaler.
 
-    `relative` holds errors without units, the mean over channels (of each series, where these have
-    their own scales). MASE is the mean absolute error over that of the seasonal naive forecast on
-    the training rows (Hyndman & Koehler, "Another look at measures of forecast accuracy", 2006),
-    sMAPE the mean of 2 |y - f| / (|y| + |f|), WAPE the sum of errors over the sum of values.
+    `relative` holds MASE, sMAPE and WAPE, the mean over channels (of each series, where these have
+    their own scales).
     """
 
     windows: int
