@@ -39,7 +39,10 @@ def attend(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
     """Attention as the method computes it, at rates of 0."""
     state = ModulationState(True, stated={"*": SiteLayout(0)}, rates=torch.zeros(len(query)))
     state.running = True
-    stand_in, function = StandIn(nn.Identity(), "here", state), F.scaled_dot_product_attention
+    stand_in, function = (
+        StandIn(nn.Identity(), "here", state, None, None),
+        F.scaled_dot_product_attention,
+    )
     return handle_attention(stand_in, function, query, key, value, dropout_p=0.1, **options)
 
 

@@ -51,12 +51,10 @@ def pair(
 
 
 def summarise(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Summarise what `pair` returned, of runs that differ in strategy and seed only.
+    """Summarise what `pair` returned: one row a metric and strategy.
 
-    Returns:
-        One row a metric and strategy: `n` pairs, mean `before`, `after` and `gain`, its 95 % t
-        interval `low`, `high`, `wins`, `ties`, `losses`, `p` of a paired t-test, and `p_holm`,
-        corrected over the strategies.
+    `gain` is the mean over `n` pairs, `low` and `high` its 95 % t interval, `p` that of a paired
+    t-test, and `p_holm` the same corrected over the strategies.
     """
     rows: list[dict[str, Any]] = []
     for (name, strategy), part in pairs.groupby(["metric", "strategy"], sort=False):

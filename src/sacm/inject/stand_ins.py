@@ -26,31 +26,18 @@ from torch.overrides import TorchFunctionMode
 from sacm.inject.sites import ModulationState, Site
 
 # Classes and functions that drop, with the dimensions of the feature maps that drop as a whole.
-DROPOUTS: dict[Any, int] = {
-    nn.Dropout: 0,
-    nn.Dropout1d: 1,
-    nn.Dropout2d: 2,
-    nn.Dropout3d: 3,
-    F.dropout: 0,
-    F.dropout1d: 1,
-    F.dropout2d: 2,
-    F.dropout3d: 3,
-}
+DROPOUTS: dict[Any, int] = {nn.Dropout: 0, nn.Dropout1d: 1, nn.Dropout2d: 2, nn.Dropout3d: 3}
+DROPOUTS |= {F.dropout: 0, F.dropout1d: 1, F.dropout2d: 2, F.dropout3d: 3}
 
 
 class StandIn:
     """Stands in for the forward of one module while the module is in training.
 
-    Without a handler for its site the functions that the module calls are intercepted.
+    Where `handler` is None, the functions that the module calls are intercepted.
     """
 
     def __init__(
-        self,
-        module: nn.Module,
-        name: str,
-        state: ModulationState,
-        site: Site | None = None,
-        handler: Callable[..., Any] | None = None,
+        self, module: nn.Module, name: str, state: ModulationState, site: Site | None, handler: Any
     ) -> None:
         self.module, self.name, self.state = module, name, state
         self.site, self.handler = site, handler
@@ -217,13 +204,11 @@ def handle_attention(
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
-    *,
-    scale: float | None = None,
-    enable_gqa: bool = False,
+    **options: Any,  # scale and enable_gqa
 ) -> Any:
     """Stand in for `scaled_dot_product_attention`: computes the weights, so that they can drop."""
     site = stand_in.next_site("attention") if dropout_p > 0 else None
-    options: dict[str, Any] = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
+    options["is_causal"] = is_causal
     if site is None:
         return func(query, key, value, attn_mask, dropout_p, **options)
     if attn_mask is not None and attn_mask.dtype == torch.bool:
@@ -231,7 +216,7 @@ def handle_attention(
         hidden = torch.zeros_like(attn_mask, dtype=query.dtype)
         attn_mask = hidden.masked_fill_(~attn_mask, -math.inf)
     _, weights = torch._scaled_dot_product_attention_math(query, key, value, attn_mask, **options)
-    if enable_gqa:
+    if options.get("enable_gqa"):
         value = value.repeat_interleave(query.shape[-3] // value.shape[-3], dim=-3)
     return site.drop(weights) @ value
 
