@@ -17,7 +17,8 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 from torch.nn.parameter import is_lazy
 
 from sacm.core.config import SACMConfig, check_config
-from sacm.core.scorer import check_whole_number
+from sacm.core.mapper import RateMapper
+from sacm.core.scorer import SpectralScorer, check_whole_number
 from sacm.errors import ArgumentError, SACMWarning
 from sacm.inject.modulator import CapacityModulator
 from sacm.inject.sites import MODULATOR, SiteLayout, matches
@@ -99,9 +100,10 @@ def attach(
     example = None if example_inputs is None else _as_arguments(example_inputs)
     if example is not None:  # refuse a wrong window before anything is changed
         window.channels = window(*example).shape[2]
-    modulator = CapacityModulator(
-        window=window, config=check_config(config), scorer=scorer, mapper=mapper
-    )
+    config = check_config(config)
+    scorer = SpectralScorer(window.channels, config) if scorer is None else scorer
+    mapper = RateMapper(config) if mapper is None else mapper
+    modulator = CapacityModulator(window, config, scorer, mapper)
     state = modulator.state
     state.everywhere, state.skip = coverage == "all", _check_names("skip", skip)
     state.stated = {} if site_layouts is None else site_layouts

@@ -38,11 +38,6 @@ class CapacityModulator(nn.Module):
     Made by `sacm.attach` and registered as ``model.sacm_modulator``. Its 2C + 2 scalars are trained
     with the model; in evaluation it does nothing.
 
-    Attributes:
-        config: The settings.
-        scorer: Module from windows `[B, L, C]` to scores `[B]`.
-        mapper: Module from scores `[B]` to rates `[B]`.
-
     Example:
         >>> import sacm
         >>> model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.1), nn.Linear(8, 1))
@@ -59,17 +54,12 @@ class CapacityModulator(nn.Module):
     """
 
     def __init__(
-        self,
-        *,
-        window: WindowArgument,
-        config: SACMConfig,
-        scorer: nn.Module | None,
-        mapper: nn.Module | None = None,
+        self, window: WindowArgument, config: SACMConfig, scorer: nn.Module, mapper: nn.Module
     ) -> None:
         super().__init__()
         self.config, self.window = config, window
-        self.scorer = SpectralScorer(window.channels, config) if scorer is None else scorer
-        self.mapper = RateMapper(config) if mapper is None else mapper
+        self.scorer = scorer  # windows [B, L, C] to scores [B]
+        self.mapper = mapper  # scores [B] to rates [B]
         self.state = ModulationState()
         self.module_sites: list[Site] = []  # adaptive or not, and inserted ones
         self.stand_ins: list[StandIn] = []

@@ -82,12 +82,8 @@ class WindowArgument:
 class WindowPath:
     """The way to a window inside nested arguments; a function for `attach(input_arg=…)`.
 
-    Unlike a lambda it can be pickled, and it can put another window in the place of the old one.
-
-    Example:
-        >>> path = WindowPath((0, "insample_y"))
-        >>> path(({"insample_y": torch.zeros(2, 8, 1)},), {}).shape
-        torch.Size([2, 8, 1])
+    ``WindowPath((0, "x"))`` is `x` in the dict that is the first argument. Unlike a lambda it can
+    be pickled, and it can put another window in the place of the old one.
     """
 
     steps: tuple[int | str, ...]  # position among the arguments, then keys, positions or fields
