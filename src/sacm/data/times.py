@@ -106,6 +106,7 @@ class Times:
     form: str | None = None  # such as `%d-%m-%Y`, where it was found among several
     zone: str | None = None
     local: bool = False  # whether the stamps are by the local clock of the zone
+    mixed: bool = False  # whether they were written with different offsets from UTC
 
 
 def read_column(
@@ -123,15 +124,16 @@ def read_column(
     if not any(map(str.isdigit, start)) or len(start) > 60:
         return []
     if ISO.match(start):  # the usual form, quickly
-        cells = column.astype(str)
+        cells, mixed = column.astype(str), False
         try:
             stamps = pd.to_datetime(cells, format="ISO8601", errors="coerce")
         except ValueError:  # offsets differ, or only some cells have one
             if not cells.str.contains(AWARE, regex=True).all():
                 return []
+            mixed = True
             stamps = pd.to_datetime(cells, format="ISO8601", errors="coerce", utc=True)
         if stamps.notna().all():
-            return [Times(columns, pd.DatetimeIndex(stamps), f"dates like {start}")]
+            return [Times(columns, pd.DatetimeIndex(stamps), f"dates like {start}", mixed=mixed)]
     codes, unique = pd.factorize(column)
     text = plain_text(pd.Series(unique, dtype=object)) if is_text(column) else None
     if text is None or text.str.fullmatch(r"\d+(\.\d+)?").all():
@@ -162,7 +164,7 @@ def _text_times(text: pd.Series, columns: tuple[str, ...]) -> list[Times]:
             days = pd.DatetimeIndex(pd.to_datetime(dates, **options))
             if not days.hasnans and days.year.min() >= FIRST_YEAR:
                 written = f"dates like {text.iloc[0]}"
-                found.append(Times(columns, days + clock, written, form))
+                found.append(Times(columns, days + clock, written, form, mixed=mixed))
     return found
 
 
@@ -417,6 +419,11 @@ def _place_in_zone(times: Times, reading: Reading) -> Times:
             stamps = stamps.tz_localize(**options, ambiguous=np.ones(len(stamps), dtype=bool))
     utc, local = (stamps.tz_convert(each).tz_localize(None) for each in ("UTC", name))
     daily = bool(pd.Series(utc.unique().sort_values()).diff().median() >= pd.Timedelta(hours=23))
+    if daily and times.mixed and zone is None:
+        raise reading.error(
+            "the offsets of the times change, so that days are even by the local clock only: "
+            "--zone names the time zone, such as Europe/Berlin."
+        )
     reading.note(f"Times are kept {'by the local clock' if daily else 'in UTC'}.")
     return replace(times, stamps=local if daily else utc, zone=name, local=daily)
 
