@@ -23,9 +23,7 @@ def answer(source: Any, **options: Any) -> Any:
     times = None
     if data.timestamps is not None:
         ends = data.timestamps[rows]
-        times = np.stack(
-            [future_timestamps(each, HORIZON, frequency=data.frequency) for each in ends]
-        )
+        times = np.stack([future_timestamps(each, HORIZON, data.frequency) for each in ends])
     values = values.reshape(len(rows), HORIZON, data.channels)
     series = list(data.last_rows(1))
     return data.form.give(values, series=series, columns=data.columns, times=times)

@@ -43,21 +43,12 @@ def calendar_sizes(timestamps: np.ndarray) -> tuple[int, int, int, int]:
     return (min(SECONDS_A_DAY // max(step, 1), 1_440), 7, 31, 366)
 
 
-def future_timestamps(
-    timestamps: np.ndarray, horizon: int, *, frequency: str | None = None
-) -> np.ndarray:
-    """The `horizon` timestamps that follow.
-
-    `frequency` is a pandas alias ("h", "15min", "MS", "B" …); without it the last step repeats.
-    """
-    if frequency is None:
-        if len(timestamps) < 2:
-            raise ArgumentError("Two timestamps or a frequency are needed to look ahead.")
-        step = timestamps[-1] - timestamps[-2]
-        return np.asarray(timestamps[-1] + np.arange(1, horizon + 1) * step)
+def future_timestamps(timestamps: np.ndarray, horizon: int, frequency: str | None) -> np.ndarray:
+    """The `horizon` timestamps that follow; without a frequency the last step repeats."""
     import pandas as pd
 
-    ahead = pd.date_range(timestamps[-1], periods=horizon + 1, freq=frequency)
+    step: Any = frequency or pd.Timedelta(timestamps[-1] - timestamps[-2])
+    ahead = pd.date_range(timestamps[-1], periods=horizon + 1, freq=step)
     # A last stamp off the grid is not part of the range, which then has one step too many.
     following = ahead[ahead > timestamps[-1]][:horizon]
     return np.asarray(following, dtype=timestamps.dtype)

@@ -188,10 +188,7 @@ def fit_rows(
     if data.observed is not None:
         measured = [data.observed[rows.start : rows.stop] > 0 for rows in pieces]
         unknown = ~np.any([each.any(axis=0) for each in measured], axis=0)  # [C] nothing measured
-        parts = [
-            np.where(each | unknown, part, np.float32(np.nan))
-            for part, each in zip(parts, measured, strict=True)
-        ]
+        parts = [np.where(m | unknown, p, np.nan) for p, m in zip(parts, measured, strict=True)]
     return ChannelScaler.fit(parts, empty=empty)
 
 

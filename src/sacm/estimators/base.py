@@ -74,14 +74,12 @@ class Estimator(BaseEstimator):
         helps |= {**cls._added, **_BESIDE_SETTINGS}
         defaults = {name: default for name, (default, _) in helps.items()}
         defaults["strategy"] = task.default_strategy
-        if cls._task != "forecasting":  # where candidates compete
-            defaults["backbone"] = task.default_backbone
-        first, rest = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
-        parameters = [
-            Parameter(name, first if name == "backbone" else rest, default=defaults[name])
-            for name in sorted(defaults, key=lambda name: name != "backbone")
-        ]
-        signature = Signature([Parameter("self", first), *parameters])
+        # Without one, candidates compete to forecast.
+        backbone = None if cls._task == "forecasting" else task.default_backbone
+        positional = Parameter.POSITIONAL_OR_KEYWORD
+        first = [Parameter("self", positional), Parameter("backbone", positional, default=backbone)]
+        rest = [Parameter(n, Parameter.KEYWORD_ONLY, default=d) for n, d in defaults.items()]
+        signature = Signature([*first, *(each for each in rest if each.name != "backbone")])
 
         def store(self: Estimator, *arguments: Any, **named: Any) -> None:
             bound = signature.bind(self, *arguments, **named)
@@ -166,15 +164,13 @@ class Estimator(BaseEstimator):
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as JSON can hold them; arrays are lists and paths text."""
-
-    def convert(value: Any) -> Any:
-        return str(value) if isinstance(value, Path) else value.tolist()
-
     try:
-        plain: dict[str, Any] = json.loads(json.dumps(values, default=convert, allow_nan=False))
+        text = json.dumps(
+            values, default=lambda v: str(v) if isinstance(v, Path) else v.tolist(), allow_nan=False
+        )
     except (AttributeError, TypeError, ValueError) as error:
         raise ArgumentError(f"a parameter is no plain value: {error}.") from None
-    return plain
+    return dict(json.loads(text))
 
 
 def _own_randomness() -> ExitStack:

@@ -350,7 +350,7 @@ def _run(
     times, beside = None, list[Tensor | None]()  # calendar features and covariates [S, L + F, K]
     if data.timestamps is not None:
         past = data.timestamps[np.stack(list(rows.values()))]
-        following = [future_timestamps(each, steps, frequency=data.frequency) for each in past]
+        following = [future_timestamps(each, steps, data.frequency) for each in past]
         times = np.stack(following)
     if shape.calendar_sizes is not None:
         if times is None:
