@@ -1,10 +1,4 @@
-"""Data: public benchmarks, Synth-12 and the user's own files, as fast windows.
-
-data = sacm.data.load("ETTh1")
-windows = sacm.data.forecasting_windows(data, input_len=96, horizon=96)
-for batch in sacm.data.WindowBatches(windows.train, 32, shuffle=True, drop_last=True):
-    batch.x, batch.y  # [32, 96, 7] each
-"""
+"""Data: public benchmarks, Synth-12 and the user's own files, as fast windows."""
 
 from __future__ import annotations
 

@@ -117,7 +117,6 @@ class ForecastWindows(Windows[ForecastBatch]):
     series: np.ndarray | None = None  # place of each row's series in the scaler, if it has several
 
     def at(self, starts: np.ndarray) -> ForecastBatch:
-        """See `ForecastBatch`."""
         length, whole = self.input_len, self.input_len + self.horizon
         targets = self.inputs if self.targets is None else self.targets
         x = cut(self.inputs, starts, length)
@@ -152,7 +151,6 @@ class LabelledWindows(Windows[LabelledBatch]):
     codes: np.ndarray
 
     def at(self, cases: np.ndarray) -> LabelledBatch:
-        """See `LabelledBatch`."""
         mask = np.arange(self.X.shape[2]) < self.lengths[cases, None]  # [B, L]
         x = self.scaler.transform(self.X[cases].transpose(0, 2, 1))  # [B, L, C]
         x = np.where(mask[:, :, None], x, np.float32(0))
@@ -167,7 +165,6 @@ class TelemetryWindows(Windows[TelemetryBatch]):
     length: int
 
     def at(self, starts: np.ndarray) -> TelemetryBatch:
-        """See `TelemetryBatch`."""
         return TelemetryBatch(cut(self.telemetry, starts, self.length), torch.from_numpy(starts))
 
 

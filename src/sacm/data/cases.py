@@ -60,9 +60,8 @@ def classification_data(
         return from_padded(parse_case_file(Path(X), options), label)
     arrays = case_arrays(as_cases(X, y, label, "training"), None)
     if subjects is not None:
-        arrays["subject_train"] = np.asarray(subjects)
-        if len(subjects) != len(arrays["y_train"]):
-            count = len(arrays["y_train"])
+        arrays["subject_train"], count = np.asarray(subjects), len(arrays["y_train"])
+        if len(subjects) != count:
             raise DataError(f"{label}: {len(subjects)} subjects for {count} cases.")
     return from_padded(arrays, label)
 
@@ -212,20 +211,19 @@ def read_archive(path: Path, task: TaskName) -> Arrays:
 
 def read_ts(path: Path, content: bytes | None = None) -> Cases:
     """Read a `.ts` file, or its `content`: channels of comma-separated numbers, then a label."""
-    where = str(path)
     content = read_bytes(path) if content is None else content
     text = content.decode("utf-8", errors="replace")
     head, *body = re.split(r"^\s*@data\s*$", text, maxsplit=1, flags=re.MULTILINE | re.IGNORECASE)
     if re.search(r"@timestamps\s+true|@targetlabel|@classlabel\s+false", head.lower()):
-        raise DataError(f"{where} has timestamps or no class labels, which is not supported.")
+        raise DataError(f"{path} has timestamps or no class labels, which is not supported.")
     if not body:
-        raise DataError(f"{where} has no @data line: it is not a .ts file, or is cut off.")
+        raise DataError(f"{path} has no @data line: it is not a .ts file, or is cut off.")
     lines = [line.strip() for line in body[0].splitlines()]
     rows = [line.replace("?", "nan").split(":") for line in lines if line and line[0] != "#"]
     if not rows:
-        raise DataError(f"{where} has no cases after @data.")
+        raise DataError(f"{path} has no cases after @data.")
     for number, row in enumerate(rows, 1):
         if len(row) < 2:
-            raise DataError(f"{where}: case {number} has no class label: the file may be cut off.")
+            raise DataError(f"{path}: case {number} has no class label: the file may be cut off.")
     values = [[channel.split(",") for channel in row[:-1]] for row in rows]
-    return as_cases(values, [row[-1].strip() for row in rows], where, "given")
+    return as_cases(values, [row[-1].strip() for row in rows], str(path), "given")

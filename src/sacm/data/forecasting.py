@@ -146,14 +146,12 @@ def split_major(
     segments: list[Segment] = []
     ends = [0]
     for split in ("train", "val", "test"):
-        position = ends[-1]
+        ends.append(ends[-1])
         for (name, start, _), own in zip(series, splits, strict=True):
-            rows = own[split]
-            if len(rows):
+            if rows := own[split]:
                 order.append(np.arange(rows.start, rows.stop) + start)
-                segments.append(Segment(name, position, position + len(rows)))
-                position += len(rows)
-        ends.append(position)
+                segments.append(Segment(name, ends[-1], ends[-1] + len(rows)))
+                ends[-1] += len(rows)
     borders = Splits(*(range(start, stop) for start, stop in pairwise(ends)))
     return np.concatenate(order), tuple(segments), borders
 

@@ -39,10 +39,6 @@ class AnomalyDetector(OutlierMixin, Estimator):
         "quantile": (0.95, "Share of the validation scores, of the last fifth, below an alarm."),
     }
 
-    input_len: int | None
-    score_kind: str
-    quantile: float
-
     def fit(self, X: Any, y: None = None) -> Self:
         """Train on rows; `y` is there for scikit-learn and not used."""
         if not isinstance(self.quantile, Real) or not 0 < float(self.quantile) < 1:

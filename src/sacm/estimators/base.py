@@ -58,12 +58,6 @@ class Estimator(BaseEstimator):
     _without: ClassVar[tuple[str, ...]] = ()  # settings that are no parameters
     _added: ClassVar[Mapping[str, tuple[Any, str]]] = {}  # further parameters: default and help
 
-    accelerator: str
-    folder: str | Path | None
-    overrides: dict[str, Any] | None
-    strategy: str
-    verbose: bool
-
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         task = get_task(cls._task)
@@ -122,10 +116,7 @@ class Estimator(BaseEstimator):
         return self.predictor_
 
     def save(self, path: str | Path) -> None:
-        """Write a folder of JSON and safetensors without the training data, whole or not at all.
-
-        `Predictor.load` takes it too.
-        """
+        """Write a folder for `load` and `Predictor.load`, whole or not at all; without data."""
         predictor, path = self._fitted, Path(path)
         record = {"kind": type(self).__name__, "parameters": _plain(self.get_params(deep=False))}
         if path.exists() and not (path / _RECORD).is_file():
