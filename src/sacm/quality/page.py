@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sacm.quality.config import GRADES, KINDS, Kind
+from sacm.quality.config import KINDS, Kind
 from sacm.quality.predictor import Array
 from sacm.quality.result import Quality, QualityEvent
 from sacm.reports import style
@@ -46,10 +46,11 @@ def quality_page(quality: Quality) -> str:
     sections = {"Overview": [drawing, *map(paragraph, notes)]}
     worst = quality.worst_events(_ENLARGED)
     if worst:
-        drawn = [
-            embed_figure(draw_event(quality, event), _caption(event), name=f"event-{number}")
-            for number, event in enumerate(worst)
-        ]
+        drawn: list[str] = []
+        for event, row in zip(worst, quality.event_table(_ENLARGED).rows, strict=True):
+            channel, kind, grade, first, last, *_ = row
+            caption, name = f"{channel}, {first} to {last}: {kind}, {grade}", f"event-{len(drawn)}"
+            drawn.append(embed_figure(draw_event(quality, event), caption, name=name))
         meanings = [(kind, KIND_STYLE[kind][1]) for kind in _kinds(quality.flags)]
         kinds = Table(("kind", "meaning"), tuple(meanings), words=2).html(kind="settings")
         hint = (
@@ -79,12 +80,6 @@ def quality_page(quality: Quality) -> str:
 def _kinds(flags: Array) -> dict[str, str]:
     """The kinds that occur, with their colours."""
     return {KINDS[code]: KIND_STYLE[KINDS[code]][0] for code in np.unique(flags[flags > 0])}
-
-
-def _caption(event: QualityEvent) -> str:
-    rows = f"row {event.first + 1:,}" + (f" to {event.last + 1:,}" if event.rows > 1 else "")
-    rule = f", rule {event.rule}" if event.rule else ""
-    return f"{event.channel}, {rows}: {event.kind} ({GRADES[event.grade]}{rule})"
 
 
 def draw_overview(quality: Quality) -> Figure:
