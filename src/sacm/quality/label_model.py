@@ -235,8 +235,7 @@ def self_train(
     `member` are the given labels, one-hot `[n, K]`, `start` the first posterior. Yields weights of
     the ridge, the noise model and the posterior after each round.
     """
-    posterior, codes = start, member.argmax(axis=1)
-    given = np.log(member.sum(axis=0) + 1)
+    posterior, codes, given = start, member.argmax(axis=1), np.log(member.sum(axis=0) + 1)
     for _ in range(ROUNDS):
         scores, weights = ridge.fit(posterior)
         believed = np.log(posterior.sum(axis=0) + 1)

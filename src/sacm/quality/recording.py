@@ -76,8 +76,7 @@ class Recording:
     def order(self, columns: Sequence[str], step: float | None) -> Array:
         """Where each channel of the training rows is here, `[C]`; their time step must be equal."""
         unnamed = any(all(n.isdigit() for n in names) for names in (self.columns, columns))
-        same = unnamed or set(self.columns) == set(columns)
-        if not same or len(self.columns) != len(columns):
+        if len(self.columns) != len(columns) or not (unnamed or {*self.columns} == {*columns}):
             here, there = (f"{len(n)} channels ({list_names(n)})" for n in (self.columns, columns))
             raise ArgumentError(f"{self.name} has {here}, the training rows had {there}.")
         if self.step and step and abs(self.step / step - 1) > STEP_ROOM:
