@@ -110,7 +110,7 @@ class Models:
     least_correlation = 0.1  # of steps or levels, from which on a channel is related
     penalty = 0.02  # of related channels in a ridge regression, relative to their variance
     season_least = 0.02  # share of a channel's variance that must repeat to use its season
-    carry = 0.99  # share of a value that stays until the next row, at most
+    carry = 0.99  # share of a value that a step leaves out
     fit_rows = 10_000  # that a model of tables is fitted on, at most
     steps = 60  # of conjugate gradients
     coverage = 0.9  # share of hidden values that the interval of a repair holds

@@ -60,7 +60,6 @@ class WindowGuard(nn.Module):
     scale: Tensor  # [C]
     basis: Tensor  # [L C, K]: the U above
     spread: Tensor  # [C]: variance of residuals
-    carry: Tensor  # [C]: their lag-1 correlation
     lever: Tensor  # [L, C]: the divisors of leave-out residuals
     size: Tensor  # [L, C]: their usual size
     cuts: Tensor  # [2, 2, C]: for suspect and fail, of entries and roughness, in usual sizes
@@ -202,7 +201,7 @@ class WindowGuard(nn.Module):
             if len(rows) < len(z):  # only the windows with a bad entry
                 return z.index_copy(0, rows, self._fill(z[rows], bad[rows]))
         fit = self._fit(z.masked_fill(bad, 0.0), (~bad).to(z.dtype))
-        path = _bridge((z - fit).masked_fill(bad, 0.0), bad, self.carry)
+        path = _bridge((z - fit).masked_fill(bad, 0.0), bad)
         return torch.where(bad, fit + path, z)
 
     def _outage(self, stuck: Tensor) -> Tensor:
@@ -353,17 +352,16 @@ def _next(flags: Tensor) -> Tensor:
     return flags.shape[1] - 1 - _last(flags.flip(1)).flip(1)
 
 
-def _bridge(residual: Tensor, bad: Tensor, carry: Tensor) -> Tensor:
-    """The expected path of an AR(1) process between good residuals `[B, L, C]`."""
+def _bridge(residual: Tensor, bad: Tensor) -> Tensor:
+    """Straight lines between good residuals `[B, L, C]`; at the ends the nearest good one stays."""
     length = bad.shape[1]
     steps = torch.arange(length, device=bad.device).view(1, length, 1)
     before, after = _last(~bad).long(), _next(~bad).long()
-    left_value = residual.gather(1, before.clamp_min(0))
-    right_value = residual.gather(1, after.clamp_max(length - 1))
-    left = torch.where(before >= 0, (carry.log() * (steps - before)).exp(), 0.0)
-    right = torch.where(after < length, (carry.log() * (after - steps)).exp(), 0.0)
-    total = (1 - (left * right) ** 2).clamp_min(SMALL)
-    return (left * (1 - right**2) * left_value + right * (1 - left**2) * right_value) / total
+    left = residual.gather(1, before.clamp_min(0))
+    right = residual.gather(1, after.clamp_max(length - 1))
+    way = (steps - before) / (after - before).clamp_min(1)
+    way = way.masked_fill(after == length, 0.0).masked_fill(before < 0, 1.0)
+    return left + way * (right - left)
 
 
 @torch.no_grad()
@@ -408,7 +406,6 @@ def fit_window_guard(
         "needs": needed_channels(rules),
         "basis": np.zeros((length * channels, 0)),
         "spread": np.ones(channels),
-        "carry": np.full(channels, Models.carry),
         "lever": np.ones((length, channels)),
         "size": np.ones((length, channels)),
         "cuts": np.full((2, 2, channels), inf),
@@ -464,7 +461,6 @@ def _gaussian(windows: Tensor) -> dict[str, Tensor]:
     vectors, variances = vectors[:, :count], values[:count].square() / len(flat)
     residual = (flat - (flat @ vectors) @ vectors.T).view_as(windows)
     power = residual.square().mean((0, 1)).clamp_min(SMALL)
-    products = (residual[:, 1:] * residual[:, :-1]).mean((0, 1))
     root = (Models.entry_weight / power).sqrt().repeat(length)
     # Directions are rotated so that complete windows need no linear solve.
     scaled = (vectors * variances.sqrt() * root[:, None]).double()
@@ -473,5 +469,4 @@ def _gaussian(windows: Tensor) -> dict[str, Tensor]:
     basis = torch.linalg.solve_triangular(factor, scaled.T, upper=False).T
     basis = basis.to(flat.dtype).contiguous()
     lever = 1 - basis.view(length, channels, -1).square().sum(-1)
-    carry = (products / power).clamp(SMALL, Models.carry)
-    return {"spread": power, "carry": carry, "basis": basis, "lever": lever.clamp_min(SMALL)}
+    return {"spread": power, "basis": basis, "lever": lever.clamp_min(SMALL)}
