@@ -77,7 +77,6 @@ ID_NAMES = re.compile(
     r"site|plant|location|customer)?(?:id)?|series|sku|dept|entity|group"
 )
 FEW_RESTARTS = 0.1  # share of rows in which a counter may begin anew
-REPEATED = 0.75  # share of different times below which several series are looked for
 # Parts of the date: names of columns that hold them, and the smallest and largest value.
 PARTS = {
     "year": ("year yr yyyy jahr jaar anno annee année ano año", 1000, 2999),
@@ -407,35 +406,23 @@ def _find_ids(
     frame: pd.DataFrame, stamps: pd.DatetimeIndex, skip: Names, reading: Reading
 ) -> Names:
     """The column that tells series apart where times repeat; empty for one series."""
-    distinct = stamps.nunique()
-    if distinct == len(frame):
+    if stamps.is_unique:
         return []
     free = [name for name in frame.columns if name not in skip and part_of(name) is None]
     names = [name for name in free if not is_named(name) or "series" in name.lower()]
     words = [name for name in names if is_text(frame[name]) and not holds_numbers(frame[name])]
-    numbers = [name for name in names if name not in words and frame[name].dtype.kind != "f"]
-    usual = [name for name in numbers if ID_NAMES.fullmatch(plain_name(name))]
+    usual = [name for name in names if ID_NAMES.fullmatch(plain_name(name))]
     able: list[str] = []
-    for name in [*words, *usual] or (numbers if distinct < REPEATED * len(frame) else []):
+    for name in dict.fromkeys([*words, *usual]):
         cells = frame[name]
         again = pd.DataFrame({"id": cells.astype(str), "time": stamps}).duplicated().any()
         if not again and not cells.isna().any() and 1 < cells.nunique() <= len(cells) / 2:
             # A column that only renames the series of another one is no further candidate.
             able += [] if any(frame.groupby(n)[name].nunique().max() == 1 for n in able) else [name]
-    if not able:
-        return []
     if len(able) > 1:
         said = f"several columns can tell series apart ({some(able)})"
         raise reading.error(f"times repeat and {said}: {flag('id', able[0])} names one of them.")
-    chosen, days = able[0], stamps.normalize()
-    counted = pd.to_numeric(frame[chosen], errors="coerce")
-    hours = counted.nunique() in (24, 48, 96) and counted.min() in (0, 1) and days.equals(stamps)
-    if hours and (days.max() - days.min()).days < 2 * distinct:
-        raise reading.error(
-            f"column {chosen!r} can be a part of the day or name series: "
-            f"{flag('time-column', f'{reading.time},{chosen}')} reads hours, "
-            f"{flag('id', chosen)} series."
-        )
-    said = "was taken to tell series apart: --id names another, --ignore leaves it out"
-    reading.note(f"Column {chosen!r} {said}.")
-    return [chosen]
+    for name in able:
+        said = "was taken to tell series apart: --id names another, --ignore leaves it out"
+        reading.note(f"Column {name!r} {said}.")
+    return able

@@ -23,7 +23,6 @@ from sacm.data.times import (
     Times,
     check_frequency,
     counts,
-    counts_months,
     find_step,
     find_times,
     seconds,
@@ -74,11 +73,6 @@ class Table:
         """Names of the C channels; their positions where they have none."""
         return self.columns or tuple(str(place) for place in range(self.values.shape[1]))
 
-    @property
-    def inserted(self) -> int:
-        """Number of rows that were inserted because the grid lacked them."""
-        return int((self.order < 0).sum())
-
 
 def read_table(
     source: Any,
@@ -124,10 +118,9 @@ def read_table(
         reading.note("The index of the frame is not used: it holds no dates, or a column does.")
     elif not time:
         frame, ids, time = turn_wide(frame, ids, reading)
-    first = str(frame.columns[0])  # without a name: an index that was written to a file
-    saved = first in ("", "Unnamed: 0") and frame[first].dtype.kind in "iu" and first not in time
-    if saved and len(frame.columns) > 1:
-        frame = frame.drop(columns=first)
+    first = str(frame.columns[0])
+    if first in ("", "Unnamed: 0") and frame[first].dtype.kind in "iu" and len(frame.columns) > 1:
+        frame = frame.drop(columns=first)  # an index that was written to a file
     wanted = [*(columns or ()), *also]
     skip = [*wanted, *(options.category or ())]
     frame, times, others = find_times(frame.reset_index(drop=True), reading, time, skip, ids)
@@ -143,12 +136,6 @@ def read_table(
     free = [each for each in frame.columns if each not in (*used, *skip, *ids)]
     counters = [each for each in free if len(free) > 1 and counts(frame, each, ids, evenly=True)]
     counter = frame[[*time, *counters][0]] if times is None and (time or counters) else None
-    months = [name for name in free if times is None and counts_months(frame[name])]
-    if months:
-        said = "counts months without a year: rows are in their order, of step MS (--frequency)"
-        reading.note(f"Column {months[0]!r} {said}.")
-        reading.options = options.model_copy(update={"frequency": options.frequency or "MS"})
-        used |= {months[0]}
     if counters or counter is not None:
         counted = some([*counters, *(time if times is None else ())])
         reading.note(f"Left out, only counts the rows: {counted} (--columns takes it in).")
@@ -220,8 +207,9 @@ def in_seconds(stamps: np.ndarray) -> np.ndarray:
 def _describe(table: Table, times: Times | None, counter: pd.Series | None) -> list[str]:
     """Short lines on time, series, rows and channels."""
     rows = f"rows: {len(table.values):,}"
-    if table.inserted:
-        rows += f", {table.inserted:,} of them inserted because their times were missing"
+    inserted = int((table.order < 0).sum())
+    if inserted:
+        rows += f", {inserted:,} of them inserted because their times were missing"
     lines = ["time: none (--time-column names a column), rows are taken as evenly spaced"]
     if counter is not None:
         lines = [f"time: column {counter.name!r} (--time-column) gives the order of rows only"]
@@ -354,7 +342,8 @@ def _merge_duplicates(
         first, second = sorted(int(row) + 1 for row in frame[ORDER].iloc[[place - 1, place]])
         merges = "--duplicates mean or --duplicates first merges them"
         in_order = f"{flag('ignore', reading.time)} takes rows in their order"
-        helps = [merges, "--id names the columns of several series", in_order]
+        further = f"--time-column {reading.time},… joins further columns of the time"
+        helps = [merges, further, "--id names the columns of several series", in_order]
         if 2 * len(times) >= len(frame):  # merging would lose most rows
             helps = helps[::-1]
         raise reading.error(

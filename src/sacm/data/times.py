@@ -88,6 +88,7 @@ REWRITES = (
     (r"^\s*M(\d\d)[-/'\s]*(\d\d)$", r"y\2-\1"),
     (r"^(\d{1,4})[-/.](\d{1,2})[-/.](\d{1,4}):?", r"\1-\2-\3 "),
     (r"^(\d{4}|\d\d)[/.](\d{4}|\d\d)$", r"\1-\2"),
+    (r"^(\d)-\s*M?(\d\d)\s*$", r"190\1-\2"),  # the first years of something
     (r"\s+", " "),
 )
 CLOSE = 0.2  # two readings whose grids are complete to shares this close are both possible
@@ -277,7 +278,7 @@ def _from_parts(frame: pd.DataFrame, pool: Names) -> Times | None:
     used = ["year", coarse, *(["day"] if coarse == "month" and "day" in names else [])]
     if "day" in used or coarse == "day of year":
         used += [part for part in ("hour", "minute") if part in names]
-    numbers: dict[str, Any] = dict.fromkeys(PARTS, 0) | {"month": 1, "day": 1, "day of year": 1}
+    numbers: dict[str, pd.Series] = {}
     for part in used:
         cells = plain_text(frame[names[part]]).str.lower().str.strip(".").reset_index(drop=True)
         cells = cells.map(lambda word: str(MONTHS.get(word, word)).lstrip("mq"))
@@ -285,11 +286,12 @@ def _from_parts(frame: pd.DataFrame, pool: Names) -> Times | None:
         _, least, most = PARTS[part]
         if not numbers[part].between(least, most).all() or (numbers[part] % 1 != 0).any():
             return None
-    month = numbers["quarter"] * 3 - 2 if coarse == "quarter" else numbers["month"]
-    days = {"year": numbers["year"], "month": month, "day": numbers["day"]}
+    month = numbers["quarter"] * 3 - 2 if coarse == "quarter" else numbers.get("month", 1)
+    days = {"year": numbers["year"], "month": month, "day": numbers.get("day", 1)}
     stamps = pd.to_datetime(pd.DataFrame(days), errors="coerce")
-    stamps += pd.to_timedelta(numbers["day of year"] - 1, unit="D")
-    stamps += pd.to_timedelta(numbers["hour"] * 60 + numbers["minute"], unit="min")
+    stamps += pd.to_timedelta(numbers.get("day of year", 1) - 1, unit="D")
+    minutes = numbers.get("hour", 0) * 60 + numbers.get("minute", 0)
+    stamps += pd.to_timedelta(minutes, unit="min")
     if stamps.isna().any():
         return None
     columns = tuple(names[part] for part in used)
@@ -342,7 +344,7 @@ def _looks_dated(column: pd.Series) -> bool:
     """Whether most cells of a column look like times, though not all can be read."""
     if pd.api.types.is_datetime64_any_dtype(column):
         return bool(column.notna().mean() > MOSTLY)
-    if not is_text(column) or counts_months(column):
+    if not is_text(column):
         return False
     text = plain_text(column.iloc[:500])
     text = text[text != ""]
@@ -353,15 +355,6 @@ def _looks_dated(column: pd.Series) -> bool:
         dated |= years & plain.str.fullmatch(r"[\d\sQWT:.,/+-]*")
         dated |= text.str.contains(r"\d", regex=True) & bool(EXACT_NAME.fullmatch(str(column.name)))
     return bool(dated.mean() > MOSTLY)
-
-
-def counts_months(column: pd.Series) -> bool:
-    """Whether a column counts months without a year: 1-01 or 1-Jan to 3-12 or 3-Dec."""
-    if not is_text(column) or len(column) < FEWEST_ROWS:
-        return False
-    parts = plain_text(column).str.lower().str.extract(r"^(\d{1,2})[-/ ](\w{1,3})$")
-    month = pd.to_numeric(parts[1].map(lambda word: MONTHS.get(word, word)), errors="coerce")
-    return bool((parts[0].astype(float) * 12 + month).diff()[1:].eq(1).all())
 
 
 def _unread_error(column: pd.Series, reading: Reading) -> DataError:
