@@ -383,11 +383,9 @@ def _find_layout(
     first = body[0] + (len(body) > 1 and bool(_dated_cells(rows[body[0]])))
     before = [row for row in rows[:first] if _filled(row)]
     nameless = first == 1 and len(steady) and not "".join(head[steady[0] : steady[0] + 1]).strip()
-    least = max(min(2, width) - bool(nameless), 0.5 * width - 1)
-    if reading.separator == " ":  # in which titles look like a row of names
-        least = max(least, width - 1)
-    heads = [row for row in before if len(_filled(row)) >= least][-3:]
-    heads = heads[-1:] if reading.separator == " " else heads
+    blanks = reading.separator == " "  # where titles look like a row of names
+    least = max(min(2, width) - bool(nameless), (1 if blanks else 0.5) * width - 1)
+    heads = [row for row in before if len(_filled(row)) >= least][-1 if blanks else -3 :]
     heads = [row for row in heads if not row[0].startswith(COMMENTS)] or heads[-1:]
     values = [2 * sum(map(is_value, row)) >= len(_filled(row)) for row in heads]
     heads = heads[max((k + 1 for k in np.flatnonzero(values[:-1])), default=0) :]
@@ -398,7 +396,6 @@ def _find_layout(
             given = [" ".join(filter(None, pair)) for pair in zip_longest(given, row, fillvalue="")]
             used.append(row)
     last = int(fits(tail)[::-1].argmax())
-    last = last if any(map(_filled, tail[len(tail) - last :])) else 0
     beside = {"beside the header": [row for row in before if not any(row is x for x in used)]}
     beside["after the table"] = [row for row in tail[len(tail) - last :] if _filled(row)]
     for where, left_out in beside.items():

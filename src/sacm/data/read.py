@@ -210,9 +210,9 @@ def _describe(table: Table, times: Times | None, counter: pd.Series | None) -> l
     inserted = int((table.order < 0).sum())
     if inserted:
         rows += f", {inserted:,} of them inserted because their times were missing"
-    lines = ["time: none (--time-column names a column), rows are taken as evenly spaced"]
+    line = "time: none (--time-column names a column), rows are taken as evenly spaced"
     if counter is not None:
-        lines = [f"time: column {counter.name!r} (--time-column) gives the order of rows only"]
+        line = f"time: column {counter.name!r} (--time-column) gives the order of rows only"
     if times is not None and table.times is not None:
         order = " (--date-order)" if times.form and "-%m-" in f"-{times.form}-" else ""
         step = f"step {table.step} (--frequency)" if table.step else "no regular step"
@@ -220,10 +220,9 @@ def _describe(table: Table, times: Times | None, counter: pd.Series | None) -> l
         clock = "by the local clock" if times.local else "kept in UTC"
         zone = f"zone {times.zone} (--zone), {clock}" if times.zone else "no zone (--zone)"
         column = "the index" if table.form.indexed else f"column {' + '.join(times.columns)!r}"
-        lines = [
-            f"time: {column} (--time-column), read as {times.written}{order}, {step}, "
-            f"{first} to {last}, {zone}"
-        ]
+        line = f"time: {column} (--time-column), read as {times.written}{order}, {step}, "
+        line += f"{first} to {last}, {zone}"
+    lines = [line]
     if table.form.long:
         lengths = [stop - start for _, start, stop in table.series]
         names = some([name for name, *_ in table.series], 12)

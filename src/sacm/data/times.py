@@ -75,7 +75,6 @@ WHEN = re.compile(
 REWRITES = (
     (r"\s+(-|–|to)\s+\d.*$", ""),  # the end of an interval
     (r"\s+de\s+", " "),
-    (r":(?=$|[ Z])", ""),
     (r"(\d)T(\d)", r"\1 \2"),
     (r"^(\d{4})[- ]?Q([1-4])$", lambda m: f"{m[1]}-{3 * int(m[2]) - 2:02d}"),
     (r"^Q([1-4])[- /]?(\d{4})$", lambda m: f"{m[2]}-{3 * int(m[1]) - 2:02d}"),
@@ -350,9 +349,6 @@ def _looks_dated(column: pd.Series) -> bool:
     text = text[text != ""]
     dated = text.str.match(r"\S*\d+[-/.:]\d+[-/.:T ]|\d+:\d\d") & (not holds_numbers(column))
     if text.nunique() > MOSTLY * len(text):
-        years = text.str.contains(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)", regex=True)
-        plain = text.str.replace(MONTH_WORD, "", regex=True, flags=re.IGNORECASE)
-        dated |= years & plain.str.fullmatch(r"[\d\sQWT:.,/+-]*")
         dated |= text.str.contains(r"\d", regex=True) & bool(EXACT_NAME.fullmatch(str(column.name)))
     return bool(dated.mean() > MOSTLY)
 
