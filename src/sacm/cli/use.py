@@ -139,8 +139,8 @@ def backtest(
     title = f"mean absolute error of each forecast{past.attrs['unit']}"
     output.show_table(headings, rows, title=title, words=len(words))
     best = str(means[errors[1:]].idxmin())
-    season = f"the last season of {past.attrs['season']} steps"
-    what = "the last value" if best == "naive" else season
+    season = f"season of {past.attrs['season']} steps"
+    what = f"the last {'value' if best == 'naive' else season}"
     if means["mae"] >= means[best]:
         note(f"Note: this model loses to repeating {what}.")
     else:

@@ -98,10 +98,8 @@ def _find_origins(predictor: Predictor, data: ForecastingData, count: int, step:
         earliest = max(earliest, data.splits.test.start)
     last = rows - horizon
     if last < earliest:
-        raise ArgumentError(
-            f"{data.name} has {rows} rows, of which the first {earliest} come before any origin: "
-            f"no forecast of {horizon} steps fits behind them."
-        )
+        before = f"of which the first {earliest} come before any origin"
+        raise ArgumentError(f"{data.name} has {rows} rows, {before}: too few for {horizon} steps.")
     return last - step * np.arange(min(count, (last - earliest) // step + 1))[::-1]
 
 

@@ -68,9 +68,7 @@ def evaluate(predictor: Predictor, source: Any) -> Result:
         return replace(result, evaluated=windows)
     rows = read_rows(predictor, Path(source) if isinstance(source, str) else source)
     if rows.labels is None:
-        raise DataError(
-            f"{rows.name} has no column of labels to test by: name it with label= (--label)."
-        )
+        raise DataError(f"{rows.name} has no column of labels to test by: name it (--label).")
     labels = _in_order(rows, np.asarray(rows.labels, dtype=np.float64))
     return judge_scores(row_scores(predictor, rows), labels, threshold, settings)
 

@@ -83,9 +83,7 @@ def export(predictor: Predictor, path: Path, to: str) -> Path:
     difference = float(np.abs(_answer(path, to, inputs) - expected).max())
     if not difference <= _CLOSE * spread:
         path.unlink()
-        raise SACMError(
-            f"the exported file answers differently by {difference:.3g}, so it was removed."
-        )
+        raise SACMError(f"the file answers differently by {difference:.3g}, so it was removed.")
     record = {
         "task": settings.task,
         "inputs": {name: ["batch", *x.shape[1:]] for name, x in inputs.items()},

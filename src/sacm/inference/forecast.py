@@ -194,10 +194,8 @@ def read_history(predictor: Predictor, source: Any) -> ForecastingData:
     stamps = data.timestamps[next(iter(data.last_rows(len(data.values)).values()))]
     grid = pd.date_range(stamps[0], periods=len(stamps), freq=shape.frequency)
     if not np.array_equal(grid.to_numpy().astype(stamps.dtype), stamps):
-        raise DataError(
-            f"{data.name} has a time step of {data.frequency!r} but {shape.frequency!r} was "
-            "trained on: resample it."
-        )
+        steps = f"a time step of {data.frequency!r} but {shape.frequency!r} was trained on"
+        raise DataError(f"{data.name} has {steps}: resample it.")
     return replace(data, frequency=shape.frequency)
 
 
@@ -206,9 +204,7 @@ def _from_array(predictor: Predictor, rows: Any) -> ForecastingData:
     values, segments = as_tensor(rows).cpu().numpy(), tuple[Segment, ...]()
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim not in (2, 3) or not len(values):
-        raise ArgumentError(
-            f"rows must be [T, C] or [T], windows [B, L, C]; got {list(rows.shape)}."
-        )
+        raise ArgumentError(f"rows are [T, C] or [T], windows [B, L, C]; got {list(rows.shape)}.")
     if values.ndim == 3:
         count, length, channels = values.shape
         names = [f"window {place + 1}" for place in range(count)]
@@ -244,10 +240,8 @@ def forecast_data(
     if unknown and len(names) > 1:
         notes.append(f"Not trained on, so scaled by their own rows: {_some(unknown)}.")
     if horizon > trained:
-        notes.append(
-            f"The network was trained for {trained} steps: later ones are forecast from the "
-            "forecasts before them."
-        )
+        later = "later ones are forecast from the forecasts before them"
+        notes.append(f"The network was trained for {trained} steps: {later}.")
     scaled, times = _run(predictor, data, start, horizon)
     bounds, scaler = {}, start.scaler
     lowest = np.array(predictor.shape.minimum, dtype=float)  # [C] or []; NaN is no limit
@@ -274,10 +268,10 @@ def _bound_levels(
         levels[f"upper_{100 * coverage:g}"] = (1 + coverage) / 2
     levels |= {f"q{100 * level:g}": level for level in quantiles}
     if levels and horizon > trained:
-        raise ArgumentError(
-            f"intervals are calibrated for the {trained} steps that the network was trained for, "
-            f"not for {horizon}: ask for fewer steps, or train with horizon={horizon} (--horizon)."
+        what = (
+            f"intervals are calibrated for the {trained} steps of the training, not for {horizon}"
         )
+        raise ArgumentError(f"{what}: ask for fewer, or train with a longer horizon (--horizon).")
     return levels
 
 
@@ -325,10 +319,9 @@ def _find_start(predictor: Predictor, data: ForecastingData, max_repaired: float
             "(--max-repaired)."
         )
     if left_out:
-        notes.append(
-            f"No forecast for series with more than {max_repaired:.0%} repaired or missing: "
-            f"{_some([repr(name) for name in left_out])}."
-        )
+        named = _some([repr(name) for name in left_out])
+        said = f"more than {max_repaired:.0%} repaired or missing"
+        notes.append(f"No forecast for series with {said}: {named}.")
         kept = [name not in left_out for name in rows]
         scaled, repaired = scaled[kept], repaired[kept]
         rows = {name: places for name, places in rows.items() if name not in left_out}
@@ -342,10 +335,8 @@ def _run(
     shape, rows = predictor.shape, start.rows
     length, trained = shape.input_len, shape.horizon
     if horizon > trained and data.covariates is not None:
-        raise ArgumentError(
-            f"a network with covariates forecasts at most the {trained} steps that it was "
-            "trained for: train with a longer horizon (--horizon)."
-        )
+        what = f"a network with covariates forecasts at most the {trained} steps of its training"
+        raise ArgumentError(f"{what}: train with a longer horizon (--horizon).")
     steps = -(-horizon // trained) * trained  # of whole forecasts
     times, beside = None, list[Tensor | None]()  # calendar features and covariates [S, L + F, K]
     if data.timestamps is not None:
@@ -355,7 +346,7 @@ def _run(
     if shape.calendar_sizes is not None:
         if times is None:
             raise DataError(
-                "the data have no times, but the network was trained with calendar features."
+                "there are no times, but the network was trained with calendar features."
             )
         stamps = [stamp_features(each) for each in np.concatenate([past, times], axis=1)]
         beside.append(as_tensor(np.stack(stamps)))

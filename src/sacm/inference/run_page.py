@@ -144,11 +144,9 @@ def _repairs(run: Run) -> list[str]:
     said = [note for note in run.metrics.get("notes", ()) if note != decided]
     path = run.folder / "quality.json"
     if path.exists():
-        quality = read_json(path)
-        said.append(
-            f"{quality['share']:.2%} of the values in {quality['rows']:,} rows are broken, "
-            f"{quality['suspect_share']:.2%} are unusual and may be real."
-        )
+        found = read_json(path)
+        shares = f"{found['share']:.2%} of the values in {found['rows']:,} rows are broken"
+        said.append(f"{shares}, {found['suspect_share']:.2%} are unusual and may be real.")
     return list(map(paragraph, said))
 
 

@@ -50,8 +50,6 @@ def forecast_figure(history: pd.DataFrame, forecast: pd.DataFrame, repaired: np.
             dots: Any = {"linestyle": "", "color": style.ALARM, "markersize": 4, "marker": "."}
             axes.plot(past[marked], np.nan_to_num(values[marked], nan=np.nanmin(values)), **dots)
             entries["repaired for the forecast"] = Line2D([], [], **dots)
-        if np.nanmin(values) >= 0 > axes.get_ylim()[0]:
-            axes.set_ylim(bottom=0)
     _label_below(panels, past)
     style.key(figure, entries)
     return figure

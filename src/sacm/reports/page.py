@@ -58,10 +58,7 @@ def figures(*items: str) -> str:
 
 
 def embed_figure(drawing: Figure, caption: str, *, name: str, kind: str = "") -> str:
-    """A drawing as inline SVG; `name` is unique on the page and keeps its references apart.
-
-    `kind` is a CSS class: "large" takes most of the page's width, "wide-figure" all of it.
-    """
+    """A drawing as inline SVG; `name` is unique on the page, `kind` a CSS class that enlarges."""
     import matplotlib
 
     buffer = io.StringIO()
