@@ -21,6 +21,7 @@ from sacm.types import GAP_CODES
 
 Names = Sequence[str]
 Stamps = pd.DatetimeIndex | None
+Codes = dict[str, dict[str, int]]  # for each number that looks like a gap, channels and rows
 
 
 def words_of(text: str) -> list[str]:
@@ -264,9 +265,6 @@ def clean_numbers(values: np.ndarray, name: object, reading: Reading) -> np.ndar
         said = f"column {name!r} is {values[row]:g} in row {row + 1}, which is too large."
         raise reading.error(said)
     return values
-
-
-Codes = dict[str, dict[str, int]]  # for each number that looks like a gap, channels and rows
 
 
 @dataclass

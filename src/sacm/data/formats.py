@@ -278,7 +278,7 @@ def _read_text(text: str, reading: Reading) -> pd.DataFrame:
     for name in names:
         if frame[name].isna().all() and (not name or name.startswith("Unnamed: ")):
             frame = frame.drop(columns=name)
-        elif _plain_numbers(frame[name][:HEAD_LINES], separator) is not None:
+        elif _plain_numbers(frame[name][:HEAD_LINES], separator) is not None:  # quickly
             numbers = _plain_numbers(frame[name], separator)
             frame[name] = frame[name] if numbers is None else numbers
     return frame
@@ -454,13 +454,9 @@ def turn_wide(
     if names[1:] == [str(month) for month in range(1, 13)]:
         months = names[1:]
     if years and len(months) == 12:
-        labels = [name for name in names if name in years or is_text(frame[name])]
+        labels = [n for n in names if n not in months and (n in years or is_text(frame[n]))]
         reading.note("A calendar (a row a year, a column a month) was read as one series.")
-        return (
-            _stack(frame, [n for n in labels if n not in months], months, "month", reading),
-            ids,
-            [],
-        )
+        return _stack(frame, labels, months, "month", reading), ids, []
     dated, first = _dated_cells(names), frame[names[0]]
     if dated:
         labels = [name for name in names if not is_value(name) and name not in dated]
@@ -470,8 +466,8 @@ def turn_wide(
         if [part_of(name) for name in labels] == ["month"]:
             reading.note("A calendar (a row a month, a column a year) was read as one series.")
             return long.rename(columns={TURNED_TIME: "year"}), ids, []
-        said = f"named by {some(labels)}, with its times in the header"
-        reading.note(f"Every row was read as a series, {said}.")
+        by = some(labels)
+        reading.note(f"Every row was read as a series, named by {by}, its times in the header.")
         return long, ids or labels, [TURNED_TIME]
     # Names of rows, then numbered columns: V1, V2, V3
     parts = [re.fullmatch(r"(\D*)\d+", name) for name in names[1:]]
@@ -486,8 +482,8 @@ def turn_wide(
     if not ids and not sure and frame[names[-1]].notna().mean() > 0.5:
         helps = f"{flag('id', names[0])} if a row is a series, {flag('ignore', names[0])} if not"
         raise reading.error(f"column {names[0]!r} names rows, the others are numbered: {helps}.")
-    said = f"named by {names[0]} ({flag('ignore', names[0])} if not)"
-    reading.note(f"Every row was read as a series, {said}.")
+    not_so = flag("ignore", names[0])
+    reading.note(f"Every row was read as a series, named by {names[0]} ({not_so} if not).")
     long = _stack(frame, names[:1], names[1:], TURNED_TIME, reading).drop(columns=TURNED_TIME)
     given = long[TURNED_VALUE].notna()
     kept = given[::-1].groupby(long[names[0]]).cummax()[::-1]  # up to the last value
