@@ -92,13 +92,14 @@ def with_values(data: ForecastingData, values: np.ndarray, *, clean: bool) -> Fo
 
 
 def parse_contamination(text: str) -> tuple[str, float]:
-    """Fault and share of a text such as `mix(0.3)`."""
-    match = re.fullmatch(r"([^(]+)\((\d*\.?\d+)\)", text.replace(" ", ""))
-    if match is None or not 0 < float(match[2]) <= 1:
+    """Fault and share of a text such as `mix(0.3)`; without a share it is 0.3."""
+    match = re.fullmatch(r"([^(]+)(?:\((\d*\.?\d+)\))?", text.replace(" ", ""))
+    ratio = float(match[2] or 0.3) if match else 0.0
+    if match is None or not 0 < ratio <= 1:
         raise ArgumentError(
             f"contamination {text!r}: write a fault and a share in (0, 1], such as mix(0.3)."
         )
-    return TRAINING_FAULTS.entry(match[1]).name, float(match[2])
+    return TRAINING_FAULTS.entry(match[1]).name, ratio
 
 
 def corrupt_training(data: AnyData, contamination: str, *, seed: int = 0) -> AnyData:
