@@ -142,11 +142,7 @@ class SpectralScorer(nn.Module):
 
 @torch.no_grad()
 def score_windows(
-    values: Values,
-    window: int = 96,
-    stride: int = 1,
-    *,
-    config: SACMConfig | None = None,
+    values: Values, window: int = 96, stride: int = 1, *, config: SACMConfig | None = None
 ) -> Values:
     """Return the unreliability of every window of a series; higher is less reliable.
 

@@ -30,8 +30,7 @@ def attach_transformer(
         config: As in `sacm.attach`.
         coverage: As there.
     """
-    adapted: Any = model
-    base = adapted.get_base_model() if hasattr(model, "peft_config") else adapted
+    base: Any = getattr(model, "get_base_model", lambda: model)()  # of a `PeftModel`
     if WINDOW not in inspect.signature(base.forward).parameters:
         raise ArgumentError(
             f"{type(base).__name__}.forward takes no {WINDOW}, so it is no time-series model: use "

@@ -82,10 +82,9 @@ def naive_training_error(pieces: Sequence[np.ndarray], season: int) -> np.ndarra
     channels = pieces[0].shape[1]
     total, count = np.zeros(channels), np.zeros(channels, dtype=np.int64)
     for piece in pieces:
-        if len(piece) > season:
-            change = np.abs(np.subtract(piece[season:], piece[:-season], dtype=np.float64))
-            total += np.nansum(change, axis=0)
-            count += np.isfinite(change).sum(axis=0)
+        change = np.abs(np.subtract(piece[season:], piece[:-season], dtype=np.float64))
+        total += np.nansum(change, axis=0)
+        count += np.isfinite(change).sum(axis=0)
     return total / np.maximum(count, 1)
 
 
