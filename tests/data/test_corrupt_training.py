@@ -66,15 +66,18 @@ def test_anomalies_cover_a_share_of_the_training_rows_in_half_of_the_channels_at
     np.testing.assert_array_equal(worse.test, data.test)
 
 
-def test_one_spelling_for_one_meaning() -> None:
-    assert parse_contamination("Stuck( .1 )") == ("stuck", 0.1)
+@pytest.mark.parametrize(
+    ("text", "meaning"), [("mix", ("mix", 0.3)), ("Stuck( .1 )", ("stuck", 0.1))]
+)
+def test_one_spelling_for_one_meaning(text: str, meaning: tuple[str, float]) -> None:
+    assert parse_contamination(text) == meaning
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("rust(0.1)", "no fault 'rust'"),
-        *((each, "share in") for each in ("mix", "mix(2)", "mix(0.1")),
+        *((each, "share in") for each in ("mix(2)", "mix(0.1")),
     ],
 )
 def test_wrong_texts_get_one_sentence(text: str, message: str) -> None:
