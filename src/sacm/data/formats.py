@@ -466,8 +466,8 @@ def turn_wide(
         if [part_of(name) for name in labels] == ["month"]:
             reading.note("A calendar (a row a month, a column a year) was read as one series.")
             return long.rename(columns={TURNED_TIME: "year"}), ids, []
-        by = some(labels)
-        reading.note(f"Every row was read as a series, named by {by}, its times in the header.")
+        said = f"named by {some(labels)}, with its times in the header"
+        reading.note(f"Every row was read as a series, {said}.")
         return long, ids or labels, [TURNED_TIME]
     # Names of rows, then numbered columns: V1, V2, V3
     parts = [re.fullmatch(r"(\D*)\d+", name) for name in names[1:]]

@@ -43,7 +43,6 @@ ROUND_STEPS = (
     *("8h", "12h", "D", "7D", "30D"),
 )
 Frames = dict[str, pd.DataFrame]  # the rows of each series by time
-Stamps = pd.DatetimeIndex | None
 Series = list[tuple[str, np.ndarray]]  # names and rows
 ORDER = "order"  # the column of row numbers while a series is put on its grid
 
@@ -145,7 +144,8 @@ def read_table(
     channels = read_channels(rest, reading, stamps, columns, also)
     labels = [] if channels.labels is None else [channels.labels]
     values = np.stack([*channels.values.values(), *labels], axis=1)
-    rows, ends, step = _order_rows(values, stamps, series, places, reading, grid)
+    rows = pd.DataFrame(values, index=stamps).assign(**{ORDER: places})
+    rows, ends, step = _order_rows(rows, series, reading, grid)
     form = Form(loaded.kind)
     if times is not None:
         written = None if indexed and index_name is None else " ".join(times.columns)
@@ -266,32 +266,27 @@ def keep_present(source: Source, options: ReadOptions) -> ReadOptions:
 
 
 def _order_rows(
-    values: np.ndarray,
-    stamps: Stamps,
-    series: Series,
-    places: np.ndarray,
-    reading: Reading,
-    grid: bool,
+    rows: pd.DataFrame, series: Series, reading: Reading, grid: bool
 ) -> tuple[pd.DataFrame, list[int], str | None]:
-    """Put the rows of every series in order of time and on a grid; without times as they come.
+    """Put rows series by series, in order of time and on a grid; without times as they come.
 
-    Returns values and row numbers by time, the borders between the series, and the step.
+    Returns them, the borders between the series, and the step.
     """
     resample, step = reading.options.resample, reading.options.frequency
     check_frequency(step)
     check_frequency(resample)
-    if stamps is None and resample is not None:
+    timed = isinstance(rows.index, pd.DatetimeIndex)
+    if resample is not None and not timed:
         raise reading.error("there are no dates to resample by: --time-column names a column.")
     frames: Frames = {}
     happened: Counter[str] = Counter()
-    for name, rows in series:
-        index = None if stamps is None else stamps.take(rows)
-        frame = pd.DataFrame(values[rows], index=index).assign(**{ORDER: places[rows]})
+    for name, own in series:
+        frame = rows.iloc[own]
         label = f"series {name!r}: " if len(series) > 1 else ""
-        if stamps is not None:
-            if not frame.index.is_monotonic_increasing:
-                happened["Rows were sorted by time"] += len(frame)
-                frame = frame.sort_index(kind="stable")
+        if timed and not frame.index.is_monotonic_increasing:
+            happened["Rows were sorted by time"] += len(frame)
+            frame = frame.sort_index(kind="stable")
+        if timed:
             frame = _merge_duplicates(frame, label, happened, reading)
         if resample:
             first = frame[ORDER].resample(resample).first().fillna(-1)
@@ -302,11 +297,11 @@ def _order_rows(
     if resample:
         reading.note(f"Rows were averaged into steps of {resample} (--resample).")
     long_enough = [each for each in frames.values() if len(each) >= FEWEST_ROWS]
-    if stamps is not None and step is None and (resample or long_enough):
+    if timed and step is None and (resample or long_enough):
         steps = Counter(find_step(pd.DatetimeIndex(each.index)) for each in long_enough)
         step = resample or steps.most_common(1)[0][0]
     try:
-        if stamps is not None and step is not None:
+        if timed and step is not None:
             frames, step = _lay_on_grid(frames, step, reading, grid)
     except DataError as error:
         if grid:
