@@ -12,7 +12,8 @@ from sacm.data.datasets import fingerprint
 from sacm.errors import ArgumentError, SACMError
 from sacm.files import read_json
 from sacm.inference.predictor import Answer, Predictor
-from sacm.reports.figures import alarm_figure, forecast_figure, truth_figure
+from sacm.quality.result import format_share
+from sacm.reports.figures import alarm_figure, count_figure, forecast_figure, truth_figure
 from sacm.reports.page import details, embed_figure, page, paragraph
 from sacm.reports.table import Table
 from sacm.tasks import get_task
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 _COVERAGES = (0.8, 0.95)  # of the intervals that are drawn
 _HISTORY = 4  # horizons that are drawn before a forecast, at least one input
-_STEPS = 12  # ahead, of which a table names the errors
 
 
 def draw_answer(predictor: Predictor, answer: Answer) -> tuple[Figure, str]:
@@ -60,9 +60,12 @@ def run_page(run: Run) -> str:
     made_of = race.get("sentence") or f"{settings.backbone}, trained with {settings.strategy}."
     lead = [*compare_with_baselines(run.metrics.get("baselines", {})), made_of]
     environment = read_json(run.folder / "environment.json")
+    rows = [tuple(row.values()) for row in race.get("table", ())]
+    headings = ("candidate", "validation MAE, z-scored", "weight", "steps", "seconds")
     sections = {
         **_prediction(run),
         **_results(run),
+        "Candidates": [_table(headings, rows)] if rows else [],
         "What was found and repaired": _repairs(run),
         "Details": [
             paragraph(
@@ -88,7 +91,9 @@ def _prediction(run: Run) -> dict[str, list[str]]:
         answer = predictor.tabulate(data, intervals=shares)
         figure, caption = draw_answer(predictor, answer)
         if task == "forecasting":
-            caption = f"The forecast that follows the data. {caption}".rstrip()
+            ends = " and ".join(f"{share:.0%}" for share in shares)
+            banded = f", with intervals for {ends} of new values" if ends else ""
+            caption = f"The forecast that follows the data{banded}. {caption}".rstrip()
         parts = [embed_figure(figure, caption, name="forecast", kind="large")]
         parts += [paragraph(note, note=True) for note in answer.notes]
         trained_on = read_json(run.folder / "environment.json").get("fingerprint")
@@ -132,22 +137,27 @@ def _results(run: Run) -> dict[str, list[str]]:
     if task == "forecasting":
         single = run.shape.channels == 1
         steps = report["raw" if single else "scaled"]["step_mae"]
-        shown = np.unique(np.linspace(1, len(steps), _STEPS, dtype=int)).tolist()
-        heading = "mean absolute error" if single else "mean absolute error, z-scored"
-        parts.append(_table(("steps ahead", heading), [(step, steps[step - 1]) for step in shown]))
+        title = "mean absolute error" + ("" if single else ", z-scored, mean of the channels")
+        figure = count_figure(steps, title, "steps ahead")
+        parts.append(embed_figure(figure, "Error by steps ahead.", name="steps"))
     return {"Results" if task != "forecasting" else "Errors by channel and by step": parts}
 
 
 def _repairs(run: Run) -> list[str]:
     """What was found broken in the training data, and what the strategy made of it."""
     decided = run.metrics.get("race", {}).get("sentence")  # the page begins with it
-    said = [note for note in run.metrics.get("notes", ()) if note != decided]
+    parts = [paragraph(note) for note in run.metrics.get("notes", ()) if note != decided]
     path = run.folder / "quality.json"
-    if path.exists():
-        found = read_json(path)
-        shares = f"{found['share']:.2%} of the values in {found['rows']:,} rows are broken"
-        said.append(f"{shares}, {found['suspect_share']:.2%} are unusual and may be real.")
-    return list(map(paragraph, said))
+    if not path.exists():
+        return parts
+    found = read_json(path)
+    shares = f"{found['share']:.2%} of the values in {found['rows']:,} rows are broken"
+    parts.append(paragraph(f"{shares}, {found['suspect_share']:.2%} are unusual and may be real."))
+    kinds = {name: own for name, own in found["shares"].items() if sum(own.values())}
+    for own in list(kinds.values())[:1]:
+        rows = [(name, *(format_share(s) for s in each.values())) for name, each in kinds.items()]
+        parts.append(_table(("channel", *own), rows))
+    return parts
 
 
 def _table(headings: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:

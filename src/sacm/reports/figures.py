@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from sacm.reports import style
 
@@ -18,6 +19,18 @@ if TYPE_CHECKING:
 
 _PANELS = 6  # channels or series of a prediction that are drawn
 WIDE = 6.0  # inches; fits a telephone
+
+
+@style.house_style()
+def count_figure(values: Sequence[float], title: str, label: str) -> Figure:
+    """Draw a number for each step, from 1 on."""
+    figure, (axes,) = style.canvas(height=2.2)
+    steps = np.arange(1, len(values) + 1)
+    axes.plot(steps, values, color=style.KEPT, marker="o", markersize=2.5)
+    axes.set(title=title, xlabel=label, xlim=(0.5, len(values) + 0.5))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
+    style.number_axis(axes)
+    return figure
 
 
 @style.house_style()
