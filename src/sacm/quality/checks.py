@@ -60,18 +60,13 @@ class Levels:
 def judge(
     values: Array, rows: Rows, config: GuardConfig, broken: Array, levels: Levels | None = None
 ) -> tuple[Levels, Array, Array]:
-    """Levels, flags and grades of rows `[T, C]`; a segment by itself, or levels from all of them.
-
-    `broken` `[T, C]` says which values break which rule; nothing is learnt from them.
-    """
-    if levels is None:
-        levels = Levels(values.shape[1])
-        return levels, *_Checks(values, rows, config, broken, levels, learning=True).run()
-    found = [
-        _Checks(values[at], part, config, broken[at], levels, learning=False).run()
-        for at, part in rows.apart()
+    """Levels, flags and grades of rows `[T, C]`; of values that break a rule nothing is learnt."""
+    learning, levels = levels is None, levels or Levels(values.shape[1])
+    parts = [(slice(None), rows)] if learning else [(at, rows.alone(at)) for at in rows.slices]
+    every = [
+        _Checks(values[at], part, config, broken[at], levels, learning).run() for at, part in parts
     ]
-    flags, grades = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    flags, grades = (np.concatenate(arrays) for arrays in zip(*every, strict=True))
     return levels, flags, grades
 
 
@@ -155,8 +150,7 @@ class _Checks:
             return
         change = (values[1:] != values[:-1]) | (np.diff(self.rows.first[at]) > 0)
         first = np.flatnonzero(np.concatenate([[True], change]))
-        stop = np.append(first[1:], len(values))
-        length, level = stop - first, values[first]
+        length, level = np.diff(first, append=len(values)), values[first]
         steps = np.abs(np.diff(level))
         if self.learning and len(steps):
             levels.run_limit[channel] = self.run_limit(length)
@@ -169,9 +163,7 @@ class _Checks:
         coded = long & np.isin(level, levels.codes[channel])
         ends = jumps[1:] | (length > config.long_run * limit)
         stuck = long & ends & ~np.isin(level, levels.rests[channel])
-        for run in np.flatnonzero(coded | stuck):
-            part = flags[at[first[run]] : at[stop[run] - 1] + 1]
-            part[part == 0] = Kind.CODE if coded[run] else Kind.STUCK
+        flags[at] = np.repeat(np.select([coded, stuck], [Kind.CODE, Kind.STUCK]), length)
 
     def run_limit(self, length: Array) -> int:
         """Shortest run that a geometric tail allows less than `false_rate` times a row.
@@ -277,10 +269,7 @@ class _Checks:
         return burst, spike
 
     def residuals(self, known: Array, wild: Array, by_model: bool) -> tuple[Array, Array]:
-        """Signed residuals `[T, C]` in deviations, and their size over the local one.
-
-        Channels in which nothing was flagged since the last call keep theirs.
-        """
+        """Signed residuals `[T, C]` in deviations, and their size over the local one."""
         config, levels, kept = self.config, self.levels, ~(known | wild)
         signed, score, before = self.signed, self.score, self.state
         self.state = known * np.int8(2) + wild
@@ -288,21 +277,23 @@ class _Checks:
         if self.learning:
             levels.judged &= enough
         modelled = levels.lone & levels.judged & by_model
+        # Where nothing was flagged since the last call, residuals are the same.
         anew = (self.state != before).any(0) | modelled
         signed[:, anew] = score[:, anew] = 0.0
-        channels = np.flatnonzero(levels.judged & enough & anew)
-        for channel in channels:
-            column = self.scaled[:, channel]
-            signed[:, channel] = predictor.neighbour_residual(column, kept[:, channel], self.rows)
         if by_model:
-            given = np.where(known, np.nan, self.scaled)
+            seen = np.where(known, np.nan, self.scaled)
             if self.learning:
-                levels.model = RepairModel.fit(given, wild, self.rows, levels.season)
+                levels.model = RepairModel.learn(seen, wild, self.rows, levels.season, errors=False)
             assert levels.model is not None
-            signed[:, modelled] = levels.model.residuals(given, wild, self.rows)[:, modelled]
-        signed[known] = 0.0
-        for channel in channels:
-            at, size = np.flatnonzero(kept[:, channel]), np.abs(signed[:, channel])
+            left_out = levels.model.residuals(seen, wild, self.rows)
+        for channel in np.flatnonzero(levels.judged & enough & anew):
+            good, column = kept[:, channel], self.scaled[:, channel]
+            if modelled[channel]:
+                column = left_out[:, channel]
+            else:
+                column = predictor.neighbour_residual(column, good, self.rows)
+            signed[:, channel] = np.where(known[:, channel], 0.0, column)
+            at, size = np.flatnonzero(good), np.abs(signed[:, channel])
             if self.learning:
                 levels.size[channel] = predictor.usual_size(size[at], config.moving)
             local = running_median(size[at], config.local_rows) / NORMAL_MEDIAN
@@ -379,9 +370,7 @@ class _Checks:
         for channel in np.flatnonzero((hot > 0).any(0)):
             at = np.flatnonzero(~known[:, channel])
             parts = (array[at, channel] for array in (residual, hot, level))
-            for first, last, grade in self.burst_events(*parts):
-                part = grades[at[first] : at[last] + 1, channel]
-                part[:] = np.maximum(part, grade)
+            grades[at, channel] = self.grade_bursts(*parts)
         shared = shared >= np.log(config.together)
         grades[(grades == FAIL) & (shared | levels.resting)] = SUSPECT
         return np.where(known | self.beyond, 0, grades)
@@ -403,18 +392,19 @@ class _Checks:
         expected = q35 - z35 * deviation
         return np.stack([expected, deviation, q65 - expected + np.log(self.config.burst_least)])
 
-    def burst_events(self, residual: Array, hot: Array, level: Array) -> list[tuple[int, int, int]]:
-        """First and last position and grade of each burst among the normal values `[T']`."""
-        margin, events = self.config.shortest, []
+    def grade_bursts(self, residual: Array, hot: Array, level: Array) -> Array:
+        """Grades of bursts among the normal values `[T']` of a channel."""
+        margin, grades = self.config.shortest, np.zeros(len(hot), np.uint8)
         first, stop = find_segments(hot > 0)
         gaps = np.flatnonzero(first[1:] - stop[:-1] <= margin)  # near bursts are one
         for i, j in zip(np.delete(first, gaps + 1), np.delete(stop, gaps), strict=True):
             low, high = max(0, i - margin), min(len(residual), j + margin)
             large = low + np.flatnonzero(residual[low:high] > np.median(level[i:j]) / 2)
-            if j - i >= self.config.shortest and len(large):
+            if j - i >= margin and len(large):
                 sure = hot[i:j].max() > np.log(self.config.burst_fail)
-                events.append((int(large[0]), int(large[-1]), FAIL if sure else SUSPECT))
-        return events
+                burst = grades[large[0] : large[-1] + 1]
+                burst[:] = np.maximum(burst, FAIL if sure else SUSPECT)
+        return grades
 
     def check_shifts(self) -> Array:
         """Rows `[T, C]` between two sharp steps of opposite sign, after which the level is back.
@@ -439,17 +429,15 @@ class _Checks:
         shifted = np.zeros_like(known)
         for channel in np.flatnonzero((score > config.shift_step).any(0)):
             at = np.flatnonzero(~known[:, channel])
-            for first, stop in self.pair_steps(channel, at, score[at, channel]):
-                shifted[at[first] : at[stop - 1] + 1, channel] = True
-        return shifted & ~known
+            for first, stop in self.pair_steps(self.scaled[at, channel], score[at, channel]):
+                shifted[at[first:stop], channel] = True
+        return shifted
 
-    def pair_steps(self, channel: int, at: Array, score: Array) -> list[tuple[int, int]]:
+    def pair_steps(self, values: Array, score: Array) -> list[tuple[int, int]]:
         """Positions at which shifts begin and at which the level is back."""
-        config, values, pairs = self.config, self.scaled[at, channel], [(0, -1)]
-        step = np.diff(values, prepend=values[:1])
+        config, step, pairs = self.config, np.diff(values, prepend=values[:1]), [(0, -1)]
         edges = np.flatnonzero((score > config.shift_step) & (np.abs(step) > 1)).tolist()
-        tried = [(i, j) for k, i in enumerate(edges) for j in edges[k + 1 : k + 1 + TRIED]]
-        for i, j in tried:
+        for i, j in [(i, j) for k, i in enumerate(edges) for j in edges[k + 1 : k + 1 + TRIED]]:
             near = min(j - i, config.local_rows)
             wrong = near < config.shortest or j - i > config.shift_longest
             if i <= pairs[-1][1] or wrong or step[i] * step[j] > 0:

@@ -9,23 +9,16 @@ from typing import Any
 
 from sacm.errors import ArgumentError
 
+# Names of the flags; a flag is a position here.
 KINDS = ("normal", "missing", "code", "stuck", "spike", "burst", "shift", "rule")
-"""Names of the flags; a flag is a position here."""
 GRADES = ("normal", "suspect", "fail")
-SUSPECT, FAIL = 1, 2
-"""Grades: suspect values are unusual and may be real; fail values are repaired."""
-REPAIRS = {"fail": FAIL, "all": SUSPECT, "none": FAIL + 1}
-"""What `repair=` takes, and the lowest grade that it repairs."""
-VALUES = 1e4
-"""`false_events` counts events in this many values."""
-LARGEST_RATE = VALUES**-0.5
-"""The largest chance of a false event that can be asked for; faults beyond it are common."""
-NORMAL = NormalDist().inv_cdf
-"""Quantiles of a standard normal variable."""
-NORMAL_MEDIAN = NORMAL(0.75)
-"""Median of its absolute value."""
-SMALL = 1e-6
-"""What keeps solutions finite, and the share of an error at which they are good enough."""
+SUSPECT, FAIL = 1, 2  # suspect values are unusual and may be real; fail values are repaired
+REPAIRS = {"fail": FAIL, "all": SUSPECT, "none": FAIL + 1}  # the lowest grade that is repaired
+VALUES = 1e4  # `false_events` counts events in this many values
+LARGEST_RATE = VALUES**-0.5  # of false events; faults beyond it are common
+NORMAL = NormalDist().inv_cdf  # quantiles of a standard normal variable
+NORMAL_MEDIAN = NORMAL(0.75)  # median of its absolute value
+SMALL = 1e-6  # keeps solutions finite, and is the share of an error at which they are good enough
 
 
 class Kind:
@@ -96,10 +89,7 @@ class GuardConfig:
         return min(self.suspect_factor * self.false_rate, LARGEST_RATE)
 
     def point_cut(self, rate: float) -> float:
-        """Residual that a value exceeds with the chance `rate`.
-
-        Residuals of normal rows have about a double exponential distribution: `2^(-s / 0.6745)`.
-        """
+        """Residual that a normal value exceeds with the chance `rate = 2^(-s / 0.6745)`."""
         return NORMAL_MEDIAN * log2(1 / rate)
 
 

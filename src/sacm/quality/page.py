@@ -53,16 +53,13 @@ def quality_page(quality: Quality) -> str:
             drawn.append(embed_figure(draw_event(quality, event), caption, name=name))
         meanings = [(kind, KIND_STYLE[kind][1]) for kind in _kinds(quality.flags)]
         kinds = Table(("kind", "meaning"), tuple(meanings), words=2).html(kind="settings")
-        hint = (
-            "A click on a heading sorts. sacm quality --flags and --keep keep events as measured."
-        )
-        heading = f"The worst of {len(quality.events):,} events"
-        listed = quality.event_table(_LISTED).html(kind="sortable")
+        hint = "A click on a heading sorts. --flags and --keep keep events as measured."
+        listed = [paragraph(hint, note=True), quality.event_table(_LISTED).html(kind="sortable")]
         sections |= {
             "What the kinds mean": [kinds, paragraph(_GRADES, note=True)],
             "The worst events, enlarged": [figures(*drawn)],
             "Shares by channel": [quality.share_table().html(kind="sortable")],
-            heading: [paragraph(hint, note=True), listed],
+            f"The worst of {len(quality.events):,} events": listed,
         }
     recording = quality.recording
     read = {
@@ -150,7 +147,7 @@ def _limits(normal: Array, flagged: Array, room: float) -> tuple[float, float]:
     shown = normal[np.isfinite(normal)] if np.isfinite(normal).any() else flagged
     low, high = (float(shown.min()), float(shown.max())) if len(shown) else (0.0, 1.0)
     span = (high - low) or abs(high) or 1.0
-    ends = max(flagged.min(initial=low), low - room * span)
-    low, high = float(ends), float(min(flagged.max(initial=high), high + room * span))
+    low = float(max(flagged.min(initial=low), low - room * span))
+    high = float(min(flagged.max(initial=high), high + room * span))
     margin = 0.06 * (high - low) or span
     return low - margin, high + margin

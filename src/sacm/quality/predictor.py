@@ -25,6 +25,7 @@ class Rows:
 
     def __init__(self, segments: Sequence[range], starts: Any = 0) -> None:
         self.segments = tuple(segments)
+        self.slices = [slice(rows.start, rows.stop) for rows in segments]
         lengths = [len(rows) for rows in segments]
         self.count, first = sum(lengths), np.array([rows.start for rows in segments])
         begin = np.broadcast_to(starts, len(segments))
@@ -32,24 +33,20 @@ class Rows:
         self.stop = np.repeat(first + lengths, lengths)  # row after its last
         self.number = np.arange(self.count) - self.first + np.repeat(begin, lengths)
 
-    def apart(self) -> list[tuple[slice, Rows]]:
-        """Each segment: its rows here, and the same as a table of its own."""
-        return [
-            (slice(s.start, s.stop), Rows([range(len(s))], [int(self.number[s.start])]))
-            for s in self.segments
-        ]
+    def alone(self, at: slice) -> Rows:
+        """A part of one segment as a table of its own."""
+        return Rows([range(at.stop - at.start)], self.number[at.start])
 
     @property
     def longest(self) -> slice:
         """Rows of the longest segment."""
-        rows = max(self.segments, key=len)
-        return slice(rows.start, rows.stop)
+        return max(self.slices, key=lambda at: at.stop - at.start)
 
     def cycles(self, season: int) -> tuple[Array, int]:
         """The cycle of each row `[T]`, and the number of cycles of all segments together."""
         cycle, total = self.number // season, 0
-        for rows in self.segments:
-            part = cycle[rows.start : rows.stop]
+        for at in self.slices:
+            part = cycle[at]
             part += total - part[0]
             total = int(part[-1]) + 1
         return cycle, total
@@ -170,12 +167,11 @@ def neighbour_residual(values: Array, kept: Array, rows: Rows) -> Array:
 
 def related_channels(scores: Array, known: Array, config: GuardConfig) -> Array:
     """Channels `[C, C]` whose large scores coincide beyond chance; `known` are faults `[T, C]`."""
-    large, share, fewest = config.together, config.related, config.shortest
-    big, good = (scores > large).astype(float), (~known).astype(float)
+    big, good = (scores > config.together).astype(float), (~known).astype(float)
     both, count = big.T @ big, big.sum(0)
     chance = np.outer(count, count) / np.maximum(good.T @ good, 1)
     least = np.minimum.outer(count, count)
-    related = (both >= fewest) & (both - chance > share * (least - chance))
+    related = (both >= config.shortest) & (both - chance > config.related * (least - chance))
     return related & ~np.eye(len(count), dtype=bool)
 
 
@@ -202,8 +198,7 @@ def nearby_score(scores: Array) -> Array:
 def usual_size(residuals: Array, tied: float = 1.0) -> float:
     """Standard deviation of residuals `[T]`, from the median of those that are not 0.
 
-    Where more than a share `tied` is 0 the lower quartile tells it: in a channel that seldom moves
-    many of the others may be faults.
+    Where more than a share `tied` is 0 the lower quartile counts: the others may be faults.
     """
     moving = residuals[residuals > 0]
     if not len(moving):

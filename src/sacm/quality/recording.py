@@ -98,8 +98,7 @@ def read_recording(
     elif isinstance(data, AnomalyData):
         recording = _from_anomaly(data)
     elif isinstance(data, ClassificationData):
-        why = "holds cases, and the guard judges series: find_wrong_labels judges its labels"
-        raise ArgumentError(f"{data.name} {why}.")
+        raise ArgumentError(f"{data.name} holds cases: find_wrong_labels judges their labels.")
     else:
         recording = _from_source(data, reading or {})
     if train is None:

@@ -13,28 +13,18 @@ from typing import Self
 
 import numpy as np
 
+from sacm.quality import predictor
 from sacm.quality.config import NORMAL, NORMAL_MEDIAN, SMALL, Models
-from sacm.quality.predictor import (
-    Array,
-    Rows,
-    find_season,
-    interpolate,
-    moving_mean,
-    remove_trend,
-    repeating_share,
-    robust_scale,
-)
+from sacm.quality.predictor import Array, Rows, interpolate
 
+# First and last row of the means of the past that the autoregression sees: 1, 2-3, 4-7, ...
 LAGS = tuple((2**k, 2 ** (k + 1) - 1) for k in range(5))
-"""First and last row of the means of the past that the autoregression sees: 1, 2-3, 4-7, ..."""
 REACH = LAGS[-1][1]
 DOUBLINGS = 7
+# Rows to the nearest good value from which on a repair is another class of uncertainty.
 DISTANCES = (1, *(2**k + 1 for k in range(DOUBLINGS)))
-"""Rows to the nearest good value from which on a repair is another class of uncertainty."""
-HIDDEN = tuple(2**k for k in range(0, DOUBLINGS, 2))
-"""Rows of the stretches that are hidden to measure uncertainty."""
-INTERVAL = NORMAL((1 + Models.coverage) / 2)
-"""Half the width of a 90 % interval, in standard deviations of a normal variable."""
+HIDDEN = tuple(2**k for k in range(0, DOUBLINGS, 2))  # rows of stretches hidden to measure it
+INTERVAL = NORMAL((1 + Models.coverage) / 2)  # half of a 90 % interval, in normal deviations
 
 
 @dataclass
@@ -50,31 +40,28 @@ class RepairModel:
     errors: Array  # [8, C]: deviation of a repair by its distance from good values
 
     @classmethod
-    def learn(cls, values: Array, bad: Array, rows: Rows, season: int | None = None) -> Self:
-        """Fit the model to the good values of training rows `[T, C]`, and measure its errors."""
-        model = cls.fit(values, bad, rows, season)
-        model.errors = model._measure(values, bad, rows)
-        return model
-
-    @classmethod
-    def fit(cls, values: Array, bad: Array, rows: Rows, season: int | None = None) -> Self:
-        """The model without its errors; `season` in rows, 0 for none, None if it is not known."""
+    def learn(
+        cls, values: Array, bad: Array, rows: Rows, season: int | None = None, errors: bool = True
+    ) -> Self:
+        """Fit to the good values of training rows `[T, C]`; without `season` it is looked for."""
         bad = bad | ~np.isfinite(values)
         full = interpolate(np.where(bad, 0.0, values), bad)
-        centre, scale = np.median(full, axis=0), robust_scale(full)
+        centre, scale = np.median(full, axis=0), predictor.robust_scale(full)
         scaled, part = (full - centre) / scale, rows.longest
-        season = find_season(scaled[part]) if season is None else season
+        season = predictor.find_season(scaled[part]) if season is None else season
         profile = _profile(scaled[part], rows.number[part], season)
         scaled = interpolate(scaled - profile[rows.number % max(season, 1)], bad)
-        errors = np.ones((len(DISTANCES), values.shape[1]))
-        return cls(season, centre, scale, profile, *_fit_weights(scaled, bad), errors)
+        model = cls(season, centre, scale, profile, *_fit_weights(scaled, bad), np.ones(0))
+        if errors:
+            model.errors = model._measure(values, bad, rows)
+        return model
 
     def fill(self, values: Array, bad: Array, rows: Rows) -> Array:
         """Values `[T, C]` with what is bad or missing replaced by its conditional mean."""
         bad = bad | ~np.isfinite(values)
         result = np.array(values, np.float64)
         profile = self.profile[rows.number % max(self.season, 1)]
-        for at in (slice(s.start, s.stop) for s in rows.segments if bad[s.start : s.stop].any()):
+        for at in (at for at in rows.slices if bad[at].any()):
             gone = bad[at]
             scaled = (np.where(gone, 0.0, result[at]) - self.centre) / self.scale - profile[at]
             scaled = interpolate(scaled, gone)
@@ -92,39 +79,32 @@ class RepairModel:
         filled = self.fill(values, bad, rows)
         scaled = (filled - self.centre) / self.scale
         scaled = scaled - self.profile[rows.number % max(self.season, 1)]
-        result = np.where(bad, np.nan_to_num(values) - filled, 0.0)
-        for at in (slice(s.start, s.stop) for s in rows.segments):
+        left_out = np.zeros_like(scaled)
+        for at in rows.slices:
             rest = scaled[at] - scaled[at] @ self.related.T
-            pairs = zip(self._precisions(), rest.T, strict=True)
-            left_out = np.stack([_weigh(column, p) / p[0] for p, column in pairs], 1) * self.scale
-            result[at] = np.where(bad[at], result[at], left_out)
-        return result
+            for channel, precision in enumerate(self._precisions()):
+                left_out[at, channel] = _weigh(rest[:, channel], precision) / precision[0]
+        return np.where(bad, np.nan_to_num(values) - filled, left_out * self.scale)
 
     def uncertainty(self, bad: Array) -> Array:
         """Deviation to expect of repairs `[T, C]`, in the units of the data; 0 where not bad."""
         return np.take_along_axis(self.errors, _class(bad), 0) * self.scale * bad
 
     def errors_after(self, rows: Array) -> Array:
-        """Deviation to expect of repairs `[T, C]` so many rows after the last good value.
-
-        It is that of a gap which is held at both ends and twice as long.
-        """
+        """Deviation so many rows `[T, C]` after a good value: that amid a gap twice as long."""
         near = np.searchsorted(DISTANCES, 2 * np.maximum(rows, 1), "right") - 1
         return np.take_along_axis(self.errors, near, 0) * self.scale
 
     def _measure(self, values: Array, bad: Array, rows: Rows) -> Array:
         """Deviations `[8, C]` of repairs of hidden values, in deviations of the channel.
 
-        They are scaled so that 90 % of the errors lie within a normal 90 % interval, and never fall
-        with the distance.
+        90 % of the errors lie within a normal 90 % interval; it never falls with the distance.
         """
         part = rows.longest
         part = slice(part.start, min(part.stop, part.start + Models.fit_rows))
-        bad = bad[part] | ~np.isfinite(values[part])
-        values = np.where(bad, 0.0, values[part])
+        bad, values = bad[part], np.where(bad, 0.0, values)[part]
         hidden = hide_stretches(bad.shape, HIDDEN) & ~bad
-        here = Rows([range(len(bad))], rows.number[part.start])
-        error = np.abs(self.fill(values, bad | hidden, here) - values) / self.scale
+        error = np.abs(self.fill(values, bad | hidden, rows.alone(part)) - values) / self.scale
         result, near = np.ones((len(DISTANCES), bad.shape[1])), _class(bad | hidden)
         for channel, at in enumerate(hidden.T):
             distance = near[at, channel]
@@ -138,10 +118,7 @@ class RepairModel:
         return result
 
     def _precisions(self) -> Array:
-        """What a value and the one so many rows later weigh together, `[C, REACH + 1]`.
-
-        They are the entries of each channel's precision matrix.
-        """
+        """Each channel's precision of values so many rows apart, `[C, REACH + 1]`."""
         kernels = np.zeros((len(self.past), REACH + 1))  # from values to innovations
         kernels[:, 0] = 1
         for number, (near, far) in enumerate(LAGS):
@@ -200,9 +177,9 @@ def _profile(scaled: Array, number: Array, season: int) -> Array:
         return np.zeros((1, scaled.shape[1]))
     prior = 2  # cycles
     cycles = len(scaled) // season
-    around = (scaled - moving_mean(scaled, season))[: cycles * season]
+    around = (scaled - predictor.moving_mean(scaled, season))[: cycles * season]
     profile = np.median(around.reshape(cycles, season, -1), axis=0)
-    share = repeating_share(remove_trend(scaled), season)
+    share = predictor.repeating_share(predictor.remove_trend(scaled), season)
     profile = np.where(share > Models.season_least, profile - profile.mean(0), 0.0)
     return np.roll(profile * cycles / (cycles + prior), int(number[0]) % season, axis=0)
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-TIME = "time"
-"""What events of the time axis have for a channel."""
+TIME = "time"  # the channel of events of the time axis
 TIME_KINDS = ("duplicate rows", "missing rows", "jitter")
 _WORST = 5
 _MOST_SEVERE = 10.0  # deviations; beyond it an event is as bad as it can be
@@ -160,20 +159,20 @@ class Quality:
     def worst_events(self, count: int = _WORST) -> list[QualityEvent]:
         """The events that matter most: broken before unusual, severe and long ones first."""
         events = [event for event in self.events if event.channel != TIME]
-        events.sort(key=lambda e: -min(e.severity, _MOST_SEVERE) * sqrt(e.rows))
-        return sorted(events, key=lambda event: -event.grade)[:count]
+        events.sort(key=lambda e: (-e.grade, -min(e.severity, _MOST_SEVERE) * sqrt(e.rows)))
+        return events[:count]
 
     def event_table(self, count: int = _WORST) -> Table:
         """The worst events, one row each."""
         lines = []
         for event in self.worst_events(count):
-            severity = f"{event.severity:.1f}" if np.isfinite(event.severity) else "unknown"
             ends = str(event.first + 1), str(event.last + 1)
             if event.first_time is not None:
                 ends = _short(event.first_time), _short(event.last_time)
             kind = f"{event.kind} ({event.rule})" if event.rule else event.kind
-            rows = f"{event.rows:,}"
-            lines.append((event.channel, kind, GRADES[event.grade], *ends, rows, severity))
+            severity = f"{event.severity:.1f}" if np.isfinite(event.severity) else "unknown"
+            row = event.channel, kind, GRADES[event.grade], *ends, f"{event.rows:,}", severity
+            lines.append(row)
         headings = ("channel", "kind", "grade", "first", "last", "rows", "severity")
         return Table(headings, tuple(lines), words=headings.index("rows"))
 
@@ -181,10 +180,9 @@ class Quality:
         """What was found as text: sentences, shares by channel, the worst events."""
         blocks = ["\n".join(self.sentences())]
         if self.flags.any():
-            total = len(self.events)
-            ending = f", the {_WORST} worst:" if total > _WORST else ":"
-            table = f"{_count(total, 'event')}{ending}\n{self.event_table().plain()}"
-            blocks += [self.share_table().plain(), table]
+            ending = f", the {_WORST} worst:" if len(self.events) > _WORST else ":"
+            heading = _count(len(self.events), "event") + ending
+            blocks += [self.share_table().plain(), f"{heading}\n{self.event_table().plain()}"]
         return "\n\n".join(blocks)
 
     __str__ = summary

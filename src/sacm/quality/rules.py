@@ -111,15 +111,15 @@ class Rules:
     def of_channels(self, columns: Sequence[str], step: float | None) -> list[ChannelRules]:
         """The rules of each channel: those for all, then of patterns, then of its own name."""
         merged: dict[str, dict[str, Any]] = {name: {} for name in columns}
+        nothing = f"matches no channel; channels are {list_names(columns)}"
         for pattern in sorted(self.written, key=lambda p: (p != "all", p in columns)):
             matched = [n for n in columns if pattern == "all" or fnmatchcase(n, pattern)]
-            if not matched and pattern != "all":
-                self._refuse(f"matches no channel; channels are {list_names(columns)}", pattern)
+            if not matched:
+                self._refuse(nothing, pattern)
             own = self._parse(pattern, step)
             for needed in own.get("needs", ()):
                 if not any(fnmatchcase(n, needed) for n in columns):
-                    why = f"names {needed}, which matches no channel; channels are "
-                    self._refuse(why + list_names(columns), pattern, "needs")
+                    self._refuse(f"names {needed}, which {nothing}", pattern, "needs")
             for name in matched:
                 merged[name] |= own
         for name, *ends in self.kept:
@@ -136,22 +136,22 @@ def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[tuple[str, ...], int]]:
 
     lines: dict[tuple[str, ...], int] = {}
 
-    def refuse(node: Any, why: str) -> NoReturn:
-        raise yaml.MarkedYAMLError(problem=why, problem_mark=node.start_mark)
+    def refuse(mark: Any, why: str) -> NoReturn:
+        raise ArgumentError(f"{path}, line {mark.line + 1}: {why}.") from None
 
     def read(node: Any, *above: str) -> Any:
         if len(above) > 1 or not isinstance(node, yaml.MappingNode):
             try:
                 return loader.construct_object(node, deep=True)
             except (TypeError, ValueError) as error:  # such as a thirteenth month
-                refuse(node, f"{'.'.join(above)} holds what is no value: {error}")
+                refuse(node.start_mark, f"{'.'.join(above)} holds what is no value: {error}")
         content = {}
         for key, value in node.value:
             name = (*above, str(key.value))
             if not isinstance(key, yaml.ScalarNode):
-                refuse(key, "a channel or a rule must be a name")
+                refuse(key.start_mark, "a channel or a rule must be a name")
             if name in lines:
-                refuse(key, f"{'.'.join(name)} is written twice")
+                refuse(key.start_mark, f"{'.'.join(name)} is written twice")
             lines[name] = key.start_mark.line + 1
             content[key.value] = read(value, *name)
         return content
@@ -160,16 +160,13 @@ def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[tuple[str, ...], int]]:
         loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
         root = loader.get_single_node() or yaml.MappingNode("", [])
         if not isinstance(root, yaml.MappingNode):
-            why = "rules begin with a channel or 'all', such as 'temperature:', and its rules below"
-            refuse(root, why)
+            refuse(root.start_mark, "rules begin with a channel such as 'temperature:', or 'all:'")
         return read(root), lines
-    except (OSError, UnicodeDecodeError) as error:
+    except yaml.MarkedYAMLError as error:
+        refuse(error.problem_mark, str(error.problem))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         why = getattr(error, "strerror", "it is no text file")
         raise ArgumentError(f"{path} cannot be read: {why}.") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{path}, line {mark.line + 1}" if mark else f"{path}"
-        raise ArgumentError(f"{where}: {getattr(error, 'problem', 'it is no YAML')}.") from None
 
 
 def _read_rule(key: str, value: Any, step: float | None) -> Any:
@@ -239,8 +236,7 @@ def read_kept(source: Any) -> tuple[tuple[Any, ...], ...]:
         why = f"there is no column {column!r}; `sacm quality --flags` writes such a table"
         raise ArgumentError(f"{name}, line 1: {why}.")
     text = frame.reindex(columns=[*needed, "first_time", "last_time"]).astype(object)
-    text = text.where(text.notna(), "").astype(str).reset_index(drop=True)
-    text = text.apply(lambda column: column.str.strip())
+    text = text.where(text.notna(), "").map(lambda cell: str(cell).strip()).reset_index(drop=True)
 
     def refuse(wrong: pd.Series, why: str) -> None:
         for line in wrong.index[wrong]:
