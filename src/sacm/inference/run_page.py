@@ -12,7 +12,6 @@ from sacm.data.datasets import fingerprint
 from sacm.errors import ArgumentError, SACMError
 from sacm.files import read_json
 from sacm.inference.predictor import Answer, Predictor
-from sacm.quality.result import format_share
 from sacm.reports.figures import alarm_figure, count_figure, forecast_figure, truth_figure
 from sacm.reports.page import details, embed_figure, page, paragraph
 from sacm.reports.table import Table
@@ -155,7 +154,10 @@ def _repairs(run: Run) -> list[str]:
     parts.append(paragraph(f"{shares}, {found['suspect_share']:.2%} are unusual and may be real."))
     kinds = {name: own for name, own in found["shares"].items() if sum(own.values())}
     for own in list(kinds.values())[:1]:
-        rows = [(name, *(format_share(s) for s in each.values())) for name, each in kinds.items()]
+        rows = [
+            (name, *(f"{share:.2%}" if share else "" for share in each.values()))
+            for name, each in kinds.items()
+        ]
         parts.append(_table(("channel", *own), rows))
     return parts
 
