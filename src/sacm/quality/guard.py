@@ -60,11 +60,10 @@ class Guard:
 
     Example:
         >>> import numpy as np
-        >>> rows = np.sin(np.arange(900) / 4)[:, None] + np.random.default_rng(0).normal(
-        ...     0, 0.05, (900, 1))
+        >>> rows = np.sin(np.arange(900) / 4) + np.random.default_rng(0).normal(0, 0.05, 900)
         >>> guard = Guard(window=48).fit(rows[:800])
-        >>> broken = rows[800:].copy(); broken[60] = 9.0
-        >>> bool(abs(guard.transform(broken)[60, 0]) < 2)
+        >>> rows[860] = 9.0
+        >>> bool(abs(guard.transform(rows[800:])[60]) < 2)
         True
     """
 
@@ -81,12 +80,10 @@ class Guard:
 
     def set_params(self, **params: Any) -> Self:
         """Change arguments by name; they count from the next `fit` on."""
-        for name, value in params.items():
-            if name not in self.get_params():
-                raise ArgumentError(
-                    f"Guard has no {name!r}: it has {', '.join(self.get_params())}."
-                )
-            setattr(self, name, value)
+        names = self.get_params()
+        if unknown := params.keys() - names:
+            raise ArgumentError(f"Guard has no {min(unknown)!r}: it has {', '.join(names)}.")
+        vars(self).update(params)
         return self
 
     def fit(self, data: Any, y: None = None) -> Self:
@@ -96,16 +93,9 @@ class Guard:
             data: A frame, array or tensor `[T, C]`, file, long table or data set; of a data set
                 only the training part is used.
             y: Not used; there for scikit-learn.
-
-        Raises:
-            DataError: The rows cannot be read.
-            ArgumentError: An argument or a rule is wrong.
         """
         self._learn(read_recording(data), self.window)
         return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "levels_")
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.base import BaseEstimator
@@ -121,7 +111,7 @@ class Guard:
         recording = read_recording(data)
         found = self._learn(recording, None)
         if recording.parts().segments == recording.segments == recording.train:
-            return self._repair_table(recording, np.arange(self.n_features_in_), *found)
+            return self._repair_table(recording, np.arange(len(self.columns_)), *found)
         return self.inspect(recording)
 
     def _learn(self, recording: Recording, window: int | None) -> tuple[Array, Array, Array]:
@@ -129,8 +119,7 @@ class Guard:
         if self.repair not in REPAIRS:
             raise ArgumentError(f"repair must be {', '.join(REPAIRS)}, got {self.repair!r}.")
         asked, least = self.window, SHORTEST_WINDOW
-        whole = isinstance(asked, int | np.integer) and not isinstance(asked, bool)
-        if asked is not None and (not whole or asked < least):
+        if asked is not None and not (isinstance(asked, int | np.integer) and asked >= least):
             raise ArgumentError(f"window must be a number of at least {least} rows, got {asked!r}.")
         self.config_ = replace(self.config or GuardConfig(), false_events=self.false_events)
         self.columns_, self.step_ = recording.columns, recording.step
@@ -172,16 +161,14 @@ class Guard:
         self._wanted[: Kind.MISSING + 1] = True
 
     def _apply_rules(self, recording: Recording, values: Array) -> tuple[Array, Array]:
-        """Which rule each of the values `[T, C]` breaks, and which values stay as measured."""
+        """Which rule each of the values `[T, C]` breaks, and which are events to keep."""
         rules, times = self.channel_rules_, recording.times
         kept = rows_of_rule("keep", rules, times, np.arange(len(values)))
-        ruled = np.where(self._alone, 0, apply_rules(values, recording.rows, rules, times))
-        return ruled, kept & np.isfinite(values)
+        return np.where(self._alone, 0, apply_rules(values, recording.rows, rules, times)), kept
 
     def breaks_rules(self, data: Any) -> Array:
         """Which values `[T, C]` of rows with the channels of the fit break a rule, bool."""
-        given = self._read(data)
-        values = given.values[:, given.order(self.columns_, None)]
+        given, _, values = self._read(data)
         ruled, kept = self._apply_rules(given, values)
         return (ruled > 0) & ~kept
 
@@ -196,6 +183,7 @@ class Guard:
         self, flags: Array, grades: Array, ruled: Array, kept: Array, values: Array
     ) -> tuple[Array, Array, Array]:
         """Flags, grades and broken rules `[T, C]`, with what rules say about the checks."""
+        kept = kept & np.isfinite(values)
         free = ~np.take_along_axis(self._wanted, flags.astype(int), 0) | kept
         ruled = np.where(kept | ((flags == Kind.MISSING) & (ruled != MAINTENANCE)), 0, ruled)
         flags = np.where(ruled > 0, np.array(RULE_KINDS)[ruled], np.where(free, 0, flags))
@@ -219,21 +207,18 @@ class Guard:
 
     def inspect(self, data: Any) -> Quality:
         """Judge rows by what was learnt, each by the rows around it; no split by another."""
-        given = self._read(data)
-        order = given.order(self.columns_, None)
-        values = given.values[:, order]
+        given, order, values = self._read(data)
         ruled, kept = self._apply_rules(given, values)
-        learnt = self.config_, ruled, self.levels_
-        _, flags, grades = checks.judge(values, given.parts(), *learnt)
-        found = self._combine(flags, grades, ruled, kept, values)
-        return self._repair_table(given, order, *found)
+        found = checks.judge(values, given.parts(), self.config_, ruled, self.levels_)
+        return self._repair_table(given, order, *self._combine(*found[1:], ruled, kept, values))
 
     def _repair_table(
         self, given: Recording, order: Array, flags: Array, grades: Array, ruled: Array
     ) -> Quality:
         """What was found in a table, with its repairs."""
         values = np.asarray(given.values[:, order], np.float64)
-        bad, changed = (grades >= least for least in (min(FAIL, self._least), self._least))
+        changed = grades >= REPAIRS[self.repair]
+        bad = changed | (grades == FAIL)
         repaired = self.repair_.fill(values, bad, given.parts())
         uncertainty = self.repair_.uncertainty(bad | ~np.isfinite(values))
         for channel, rules in enumerate(self.channel_rules_):
@@ -247,29 +232,20 @@ class Guard:
         repairs = np.where(changed, repaired, given.values), changed, unsure * changed
         return Quality(given, flags, grades, ruled, *repairs, self.config_, dict(self.unjudged_))
 
-    @property
-    def _least(self) -> int:
-        """The lowest grade that is repaired."""
-        return REPAIRS[self.repair]
-
     def check(self, data: Any) -> Quality:
         """Judge new rows by themselves and earlier rows: nothing after a row changes its answer.
 
         Args:
-            data: Rows with the channels of the fit, in any order, in any form that `fit` takes.
-
-        Raises:
-            ArgumentError: The guard is not fitted, or channels or time step are others.
+            data: Rows with the channels and the time step of the fit, in any form that `fit` takes;
+                columns with names may come in any order.
         """
-        given = self._read(data)
-        order = given.order(self.columns_, self.step_)
-        values, parts = np.asarray(given.values[:, order], np.float64), []
+        given, order, values = self._read(data, self.step_)
+        parts = []
         for segment in given.segments:
             at = slice(segment.start, segment.stop)
             times = None if given.times is None else given.times[at]
-            parts.append(GuardStream(self, segment.start).judge(values[at], times))
-        joined = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        return self._quality(given, order, *joined)
+            parts.append(GuardStream(self, at.start).judge(values[at].astype(np.float64), times))
+        return self._quality(given, order, *map(np.concatenate, zip(*parts, strict=True)))
 
     def transform(self, data: Any) -> Any:
         """The repaired rows of `check`, in the form in which they came."""
@@ -284,21 +260,22 @@ class Guard:
         return GuardStream(self)
 
     def module(self) -> WindowGuard:
-        """The repair of windows `[B, window, C]` as a torch module.
-
-        Raises:
-            ArgumentError: The guard was made with window=None.
-        """
+        """The repair of windows `[B, window, C]` as a torch module."""
         self._check_fitted()
         if self.window_guard_ is None:
             raise ArgumentError("this guard judges tables only: make it with a window and fit it.")
         return self.window_guard_
 
-    def _read(self, data: Any) -> Recording:
-        """New rows; of a frame the channels of the fit alone, also one without any value."""
+    def _read(self, data: Any, step: float | None = None) -> tuple[Recording, Array, Array]:
+        """New rows, where the channels of the fit are in them `[C]`, and their values `[T, C]`.
+
+        Of a frame only these channels are read, also one without any value.
+        """
         self._check_fitted()
         known = set(self.columns_) <= set(getattr(data, "columns", ()))
-        return read_recording(data, reading={"columns": self.columns_} if known else None)
+        given = read_recording(data, reading={"columns": self.columns_} if known else None)
+        order = given.order(self.columns_, step)
+        return given, order, given.values[:, order]
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "levels_"):
@@ -324,18 +301,10 @@ class Guard:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a guard that `save` wrote.
-
-        Raises:
-            SACMError: The file is missing, damaged, or saved by another version.
-        """
+        """Read a guard that `save` wrote."""
         from sacm.files import read_metadata, read_weights
 
-        return cls.restore(path, read_weights(Path(path)), read_metadata(Path(path)))
-
-    @classmethod
-    def restore(cls, path: str | Path, tensors: dict[str, Any], text: dict[str, str]) -> Self:
-        """The guard that the content of a file describes."""
+        tensors, text = read_weights(Path(path)), read_metadata(Path(path))
         try:
             record = json.loads(text["guard"])
             config, rules = GuardConfig(**record["config"]), Rules.read(record["rules"]["rules"])
@@ -386,12 +355,9 @@ class GuardStream:
 
     Example:
         >>> import numpy as np
-        >>> rows = np.sin(np.arange(900) / 4)[:, None] + np.random.default_rng(0).normal(
-        ...     0, 0.05, (900, 1))
+        >>> rows = np.sin(np.arange(900) / 4) + np.random.default_rng(0).normal(0, 0.05, 900)
         >>> stream = Guard(window=48).fit(rows).stream()
-        >>> for row in rows[:60]:
-        ...     judged = stream.push(row)
-        >>> int(stream.push([9.0]).grades[0])
+        >>> [int(stream.push([value]).grades[0]) for value in (*rows[:60], 9.0)][-1]
         2
     """
 
@@ -407,9 +373,6 @@ class GuardStream:
         Args:
             row: Values of the channels in order, or a mapping by name.
             time: Time of the row; needed for rules by time alone.
-
-        Raises:
-            ArgumentError: The row has other channels, or the time does not follow.
         """
         values = self._read(row)
         times = None if time is None else np.array([self._follow(time)])
@@ -422,7 +385,7 @@ class GuardStream:
         guard, rules, count = self.guard, self.guard.channel_rules_, len(values)
         module, numbers = guard.module(), self._count + np.arange(count)
         outside = rows_of_rule("maintenance", rules, times, numbers)
-        kept = rows_of_rule("keep", rules, times, numbers) & np.isfinite(values)
+        kept = rows_of_rule("keep", rules, times, numbers)
         padded = np.concatenate([self._rows[1:], np.where(outside, np.nan, values)])
         windows = sliding_window_view(padded, module.length, axis=0).swapaxes(1, 2)
         together = max(1, Models.most_entries // self._rows.size // Models.fewest_windows)
@@ -430,20 +393,19 @@ class GuardStream:
             module.judge_last(windows[first : first + together], guard.repair == "all")
             for first in range(0, count, together)
         ]
-        flags, grades, repaired, since = (np.concatenate(a) for a in zip(*parts, strict=True))
+        flags, grades, repaired, since = map(np.concatenate, zip(*parts, strict=True))
         (low, high), ruled = guard._range, flags == Kind.RULE
-        coded = (values[:, None] == guard._codes).any(1)
         broken = {
             "maintenance": outside,
             "range": ruled & ((values < low) | (values > high)),
-            "codes": (flags == Kind.CODE) & coded,
+            "codes": (flags == Kind.CODE) & (values[:, None] == guard._codes).any(1),
             "longest_rest": (flags == Kind.STUCK) & guard._rested,
             "needs": ruled & (guard._worst_needed(flags, grades) >= grades),
             "max_change": ruled,
         }
-        ruled = np.select(list(broken.values()), [RULES.index(name) for name in broken], 0)
+        ruled = np.select([*broken.values()], [RULES.index(rule) for rule in broken], 0)
         flags, grades, ruled = guard._combine(flags, grades, ruled, kept, values)
-        changed, steps = grades >= guard._least, np.arange(1, count + 1)[:, None]
+        changed, steps = grades >= REPAIRS[guard.repair], np.arange(1, count + 1)[:, None]
         gap = steps - np.maximum.accumulate(np.where(changed, -self._gap, steps), 0)
         self._rows, self._gap, self._count = padded[-module.length :], gap[-1], self._count + count
         changed &= gap <= [rule.longest_gap for rule in rules]
@@ -493,8 +455,7 @@ class GuardStream:
         """Go on where `state_dict` was taken."""
         try:
             rows, gap = np.array(state["rows"], np.float64), np.array(state["gap"], int)
-            count = int(state["count"])
-            time = None if state["time"] is None else np.datetime64(state["time"], "ns")
+            count, time = int(state["count"]), state["time"] and np.datetime64(state["time"], "ns")
         except (KeyError, TypeError, ValueError):
             raise ArgumentError("the state is none that state_dict of a stream gave.") from None
         if rows.shape != self._rows.shape or gap.shape != self._gap.shape:

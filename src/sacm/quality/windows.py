@@ -387,21 +387,19 @@ def fit_window_guard(
     grows = beyond.sum(0) > config.wrong_share * len(beyond)
     ranges, channels = np.array([rule.range for rule in rules]).T, len(rules)
     free = np.isfinite(ranges) | grows
-    rests, runs = [], []
+    # In a window that is mostly one run nothing tells what comes next, unless a rule does.
+    runs = np.where(levels.run_limit > length // 2, length + 1, levels.run_limit)
+    rests = list(levels.rests)
     for channel, rule in enumerate(rules):
-        run, rest = int(levels.run_limit[channel]), np.array(levels.rests[channel])
-        rests.append((rest - mean[channel]) / scale[channel])
-        # In a window that is mostly one run nothing tells what comes next, unless a rule does.
-        runs.append(run if run <= length // 2 else length + 1)
         if rule.longest_rest is not None:
-            rests[-1], runs[-1] = np.zeros(0), int(rule.longest_rest) + 1
+            rests[channel], runs[channel] = [], int(rule.longest_rest) + 1
     arrays = {
         "mean": mean,
         "scale": scale,
         "limits": np.where(free, [[-inf], [inf]], [low, high]),
         "rule_range": ranges,
         "codes": by_channel([rule.codes or c for c, rule in zip(levels.codes, rules, strict=True)]),
-        "rests": by_channel(rests),
+        "rests": (by_channel(rests) - mean) / scale,
         "max_change": [rule.max_change for rule in rules],
         "needs": needed_channels(rules),
         "basis": np.zeros((length * channels, 0)),
@@ -413,15 +411,14 @@ def fit_window_guard(
     tensors = {name: torch.as_tensor(np.asarray(a)).float() for name, a in arrays.items()}
     tensors["alone"] = torch.tensor([rule.leave_alone for rule in rules])
     tensors["run_limit"] = torch.tensor(runs)
-    places = [torch.arange(s.start, s.stop - length + 1) for s in rows.segments if len(s) >= length]
-    starts = torch.cat([*places, torch.zeros(0, dtype=torch.long)])
+    starts = np.concatenate([np.arange(s.start, s.stop - length + 1) for s in rows.segments])
     # A shorter window is no example of what comes next.
     if rows.count < Models.fewest_windows * length or len(starts) < 2:
         return WindowGuard(tensors).eval()
     most = max(Models.fewest_windows, Models.most_entries // (length * channels))
     stride = max(1, len(starts) // min(Models.most_windows, most))
     scaled = ((torch.from_numpy(repaired) - tensors["mean"]) / tensors["scale"]).float()
-    windows = scaled[starts[::stride, None] + torch.arange(length)]  # [N, L, C]
+    windows = scaled[starts[::stride, None] + np.arange(length)]  # [N, L, C]
     guard = WindowGuard(tensors | _gaussian(windows))
     sample = windows[:: max(1, 2 * len(windows) // Models.most_windows)]
     residual = torch.cat([guard.residuals(part) for part in sample.split(Models.batch)])
