@@ -390,7 +390,7 @@ class GuardStream:
         windows = sliding_window_view(padded, module.length, axis=0).swapaxes(1, 2)
         together = max(1, Models.most_entries // self._rows.size // Models.fewest_windows)
         parts = [
-            module.judge_last(windows[first : first + together], guard.repair == "all")
+            module.judge_last(windows[first : first + together], min(REPAIRS[guard.repair], FAIL))
             for first in range(0, count, together)
         ]
         flags, grades, repaired, since = map(np.concatenate, zip(*parts, strict=True))

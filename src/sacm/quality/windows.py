@@ -40,10 +40,8 @@ class WindowJudgement(NamedTuple):
 class WindowGuard(nn.Module):
     """Finds and repairs faults inside windows `[B, L, C]`; made by `fit_window_guard`.
 
-    It looks at nothing but the window. Normal and suspect entries come out bit by bit as they came
-    in, whatever their precision; repaired ones are computed in float32. Gradients pass through
-    entries that are not repaired. Buffers stay in float32 when a model that holds the guard is
-    cast, and move with it between devices.
+    Normal and suspect entries come out bit by bit as they came in, and gradients pass through them;
+    repaired ones are computed in float32, in which buffers stay when a model is cast.
 
     Args:
         tensors: The buffers below, as `state_dict()` gives them.
@@ -60,8 +58,7 @@ class WindowGuard(nn.Module):
     scale: Tensor  # [C]
     basis: Tensor  # [L C, K]: the U above
     spread: Tensor  # [C]: variance of residuals
-    lever: Tensor  # [L, C]: the divisors of leave-out residuals
-    size: Tensor  # [L, C]: their usual size
+    size: Tensor  # [L, C]: usual size of leave-out residuals
     cuts: Tensor  # [2, 2, C]: for suspect and fail, of entries and roughness, in usual sizes
     limits: Tensor  # [2, C], in z-scores
     rule_range: Tensor  # [2, C]
@@ -82,17 +79,14 @@ class WindowGuard(nn.Module):
             if name not in tensors:
                 raise ArgumentError(f"The saved guard lacks the tensor {name!r}: {OTHER_VERSION}.")
             self.register_buffer(name, tensors[name].clone(memory_format=torch.contiguous_format))
-        self.length, self.channels = self.lever.shape
+        self.length, self.channels = self.size.shape
         root = (Models.entry_weight / self.spread).sqrt().repeat(self.length).unsqueeze(1)
-        steps = torch.stack([self.mean, self.scale, *self.limits, *self.cuts[:, 0]])
-        derived = {
-            "_into": self.basis * root,
-            "_out": (self.basis / root).T,
-            "_gain": 1 / (self.lever * self.size),
-            "_steps": steps.unsqueeze(1).repeat(1, self.length, 1),
-        }
-        for name, tensor in derived.items():
-            self.register_buffer(name, tensor, persistent=False)
+        lever = 1 - self.basis.view(*self.size.shape, -1).square().sum(-1)
+        steps = torch.stack([self.mean, self.scale, *self.limits, *self.cuts[:, 0]]).unsqueeze(1)
+        self.register_buffer("_into", self.basis * root, persistent=False)
+        self.register_buffer("_out", (self.basis / root).T, persistent=False)
+        self.register_buffer("_gain", 1 / (lever.clamp_min(SMALL) * self.size), persistent=False)
+        self.register_buffer("_steps", steps.repeat(1, self.length, 1), persistent=False)
         self._shortest_run = min(int(self.run_limit.min()), self.length)
         self._ruled = bool(torch.isfinite(self.rule_range).any())
         self._limits_change = bool(torch.isfinite(self.max_change).any())
@@ -100,20 +94,16 @@ class WindowGuard(nn.Module):
         self._left = bool(self.alone.any())
 
     def forward(self, x: Tensor) -> Tensor:
-        """Repair what is a fail in windows `[B, L, C]`, in the units of the training rows.
-
-        Raises:
-            ArgumentError: The windows have another length or other channels.
-        """
+        """Repair what is a fail in windows `[B, L, C]`, in the units of the training rows."""
         return self.inspect(x).repaired
 
     def flags(self, x: Tensor) -> Tensor:
         """Which entries of windows `[B, L, C]` are repaired, bool `[B, L, C]`."""
         return self.inspect(x).grades == FAIL
 
-    def inspect(self, x: Tensor, *, repair_all: bool = False) -> WindowJudgement:
-        """Repaired windows, flags and grades of windows `[B, L, C]`; suspects stay if not all."""
-        if x.shape[1:] != self.lever.shape:
+    def inspect(self, x: Tensor, *, least: int = FAIL) -> WindowJudgement:
+        """Windows `[B, L, C]` repaired from the grade `least` on, their flags and grades."""
+        if x.shape[1:] != self.size.shape:
             raise ArgumentError(
                 f"The guard was fitted for windows [B, {self.length}, {self.channels}] (batch, "
                 f"time, channel) but got {list(x.shape)}."
@@ -121,7 +111,7 @@ class WindowGuard(nn.Module):
         if not x.is_floating_point():
             raise ArgumentError(f"The guard needs floating-point windows, got {x.dtype}.")
         if not tracing() and len(x) > Models.batch:
-            parts = [self.inspect(part, repair_all=repair_all) for part in x.split(Models.batch)]
+            parts = [self.inspect(part, least=least) for part in x.split(Models.batch)]
             return WindowJudgement(*map(torch.cat, zip(*parts, strict=True)))
         with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
             # Differences first: in float32 a small change at a high level would be lost.
@@ -131,23 +121,25 @@ class WindowGuard(nn.Module):
             flags = self._certain(values, z, x.dtype)
             grades = torch.zeros_like(flags)
             if _some(flags):
-                bad = flags > 0
+                bad, stuck = flags > 0, flags == Kind.STUCK
                 grades = grades.masked_fill(bad, FAIL)
-                z = torch.where(self._outage(flags == Kind.STUCK), z, self._fill(z, bad))
+                # Where most channels rest for most of the window, nothing is left to repair from.
+                mostly = stuck.float().mean(1, keepdim=True) > Models.most_doubted
+                outage = stuck & mostly & ~self._few(mostly, 2)
+                z = torch.where(outage, z, self._fill(z, bad))
             if self.basis.shape[1]:
-                z, flags, grades = self._compare(z, flags, grades, repair_all)
+                z, flags, grades = self._compare(z, flags, grades, least)
             if self._needing:
-                z, flags, grades = self._compare_needed(z, flags, grades, repair_all)
+                z, flags, grades = self._follow_needs(z, flags, grades, least)
             if z is scaled:
                 return WindowJudgement(x, flags, grades)
             repaired = (z * self.scale + self.mean).to(x.dtype)
-        changed = grades >= (SUSPECT if repair_all else FAIL)
-        return WindowJudgement(torch.where(changed, repaired, x), flags, grades)
+        return WindowJudgement(torch.where(grades >= least, repaired, x), flags, grades)
 
-    def judge_last(self, windows: np.ndarray, repair_all: bool) -> tuple[np.ndarray, ...]:
+    def judge_last(self, windows: np.ndarray, least: int) -> tuple[np.ndarray, ...]:
         """Flags, grades, repaired values and rows since the last good value, of the last rows."""
         x = torch.from_numpy(np.array(windows)).to(self.mean.device)
-        repaired, flags, grades = self.inspect(x, repair_all=repair_all)
+        repaired, flags, grades = self.inspect(x, least=least)
         since = self.length - 1 - _last(grades != FAIL)[:, -1]
         return tuple(t.cpu().numpy() for t in (flags[:, -1], grades[:, -1], repaired[:, -1], since))
 
@@ -204,14 +196,6 @@ class WindowGuard(nn.Module):
         path = _bridge((z - fit).masked_fill(bad, 0.0), bad)
         return torch.where(bad, fit + path, z)
 
-    def _outage(self, stuck: Tensor) -> Tensor:
-        """Stuck entries that keep their level: most channels rest for most of the window.
-
-        Too little is left of such a window to repair from.
-        """
-        mostly = stuck.float().mean(1, keepdim=True) > Models.most_doubted
-        return stuck & mostly & ~self._few(mostly, 2)
-
     def residuals(self, z: Tensor) -> Tensor:
         """Leave-out residuals `[B, L, C]` in usual sizes."""
         flat = z.flatten(1)
@@ -262,15 +246,13 @@ class WindowGuard(nn.Module):
         near = GRAIN * (1 + self.rests.abs())
         return runs & ~((z.unsqueeze(-2) - self.rests).abs() <= near).any(-2)
 
-    def _compare(
-        self, z: Tensor, flags: Tensor, grades: Tensor, repair_all: bool
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _compare(self, z: Tensor, flags: Tensor, grades: Tensor, least: int) -> WindowJudgement:
         """z-scores with rough channels and spikes repaired, their flags and grades."""
         residual, middle = _scores(self.residuals(z))
         suspect, fail = self._steps[-2:]
         doubt, rough = residual > suspect, (middle > self.cuts[1, 1]) & ~self.alone
         if not _some(doubt) and not _some(rough):
-            return z, flags, grades
+            return WindowJudgement(z, flags, grades)
         measured, sure = (flags == 0) & ~self.alone, residual > fail
         if _some(sure):
             sure = sure & measured & self._few(doubt, 2)
@@ -284,21 +266,22 @@ class WindowGuard(nn.Module):
             z = z + noise / (noise + self.spread) * (self._fit(z, weight.expand(z.shape)) - z)
             noisy = rough.unsqueeze(1) & measured
             flags, grades = flags.masked_fill(noisy, Kind.BURST), grades.masked_fill(noisy, FAIL)
-        repaired = doubt if repair_all else sure
+        repaired = sure if least == FAIL else doubt
         z = self._fill(z, repaired) if _some(repaired) else z
-        return z, flags.masked_fill(doubt, Kind.SPIKE), grades
+        return WindowJudgement(z, flags.masked_fill(doubt, Kind.SPIKE), grades)
 
-    def _compare_needed(
-        self, z: Tensor, flags: Tensor, grades: Tensor, repair_all: bool
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _follow_needs(
+        self, z: Tensor, flags: Tensor, grades: Tensor, least: int
+    ) -> WindowJudgement:
         """z-scores, flags and grades; a channel is no better than those that it needs."""
         graded = grades.masked_fill((flags == Kind.MISSING) | (flags == Kind.CODE), 0)
-        found = ((graded >= least).to(z.dtype) @ self.needs.T > 0 for least in (SUSPECT, FAIL))
+        found = ((graded >= grade).to(z.dtype) @ self.needs.T > 0 for grade in (SUSPECT, FAIL))
         worst = sum(mask.to(grades.dtype) for mask in found)
         lacking = (worst > grades) & ~self.alone
         flags, grades = flags.masked_fill(lacking, Kind.RULE), torch.where(lacking, worst, grades)
-        repaired = lacking & (grades >= (SUSPECT if repair_all else FAIL))
-        return self._fill(z, repaired) if _some(repaired) else z, flags, grades
+        repaired = lacking & (grades >= least)
+        z = self._fill(z, repaired) if _some(repaired) else z
+        return WindowJudgement(z, flags, grades)
 
     def _few(self, doubted: Tensor, dim: int | tuple[int, int]) -> Tensor:
         """Whether a minority is doubted: what most channels show at once is no fault."""
@@ -404,7 +387,6 @@ def fit_window_guard(
         "needs": needed_channels(rules),
         "basis": np.zeros((length * channels, 0)),
         "spread": np.ones(channels),
-        "lever": np.ones((length, channels)),
         "size": np.ones((length, channels)),
         "cuts": np.full((2, 2, channels), inf),
     }
@@ -449,7 +431,6 @@ def _upper(values: Tensor, share: float) -> Tensor:
 
 def _gaussian(windows: Tensor) -> dict[str, Tensor]:
     """Buffers of the model of windows `[N, L, C]`: its leading directions, and the rest."""
-    _, length, channels = windows.shape
     flat = windows.flatten(1)
     count = max(1, min(Models.directions, len(flat) - 1, flat.shape[1]))
     with torch.random.fork_rng(devices=[]):
@@ -458,12 +439,10 @@ def _gaussian(windows: Tensor) -> dict[str, Tensor]:
     vectors, variances = vectors[:, :count], values[:count].square() / len(flat)
     residual = (flat - (flat @ vectors) @ vectors.T).view_as(windows)
     power = residual.square().mean((0, 1)).clamp_min(SMALL)
-    root = (Models.entry_weight / power).sqrt().repeat(length)
+    root = (Models.entry_weight / power).sqrt().repeat(windows.shape[1])
     # Directions are rotated so that complete windows need no linear solve.
     scaled = (vectors * variances.sqrt() * root[:, None]).double()
     precision = torch.eye(count, dtype=torch.float64) + scaled.T @ scaled
     factor = torch.linalg.cholesky(precision)
     basis = torch.linalg.solve_triangular(factor, scaled.T, upper=False).T
-    basis = basis.to(flat.dtype).contiguous()
-    lever = 1 - basis.view(length, channels, -1).square().sum(-1)
-    return {"spread": power, "basis": basis, "lever": lever.clamp_min(SMALL)}
+    return {"spread": power, "basis": basis.to(flat.dtype)}
