@@ -193,7 +193,7 @@ def test_wrong_calls_get_one_sentence() -> None:
     ("scaler", "sentence"),
     [
         (object(), "must have mean and std"),
-        (SimpleNamespace(mean=[0.0, 1.0], std=[1.0, 1.0]), "does not take rows of 3 channels"),
+        (SimpleNamespace(mean=[0.0, 1.0], std=[1.0, 1.0]), "rows of the guard's 3 channels"),
         (SimpleNamespace(mean=MEAN, std=0 * SCALE), "deviation of 0"),
         (SimpleNamespace(mean=MEAN, std=np.nan * SCALE), "or no number"),
         (SimpleNamespace(inverse_transform=np.exp), "must be linear"),

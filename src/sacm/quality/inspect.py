@@ -19,9 +19,7 @@ def inspect(
     time: str | None = None,
     y: Any = None,
 ) -> Any:
-    """Find broken and unusual values, and what they probably were.
-
-    Fail values are broken and repaired; suspect values are unusual, may be real, and stay.
+    """Find broken values and repair them; unusual ones, which may be real, are only reported.
 
     Args:
         data: A pandas or polars frame, array `[T]` or `[T, C]`, tensor, file, long table
@@ -34,15 +32,10 @@ def inspect(
         repair: Which grades are repaired: "fail", "all" or "none".
         keep: Events that stay as measured: a table of `to_frame` with its column `keep` filled in.
         time: The time column of a frame or file, where it is not found by itself.
-        y: Labels `[N]` of cases: they are judged, and `keep` holds positions of cases whose label
-            is right.
+        y: Labels `[N]` of cases to judge; `keep` then holds positions of cases with a right label.
 
     Returns:
         A `Quality`; with labels a `LabelQuality` of `sacm.quality.labels`.
-
-    Raises:
-        DataError: The data cannot be read.
-        ArgumentError: An argument or a rule is wrong.
 
     Example:
         >>> import numpy as np

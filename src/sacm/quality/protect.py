@@ -12,12 +12,10 @@ from torch import Tensor, nn
 
 from sacm.errors import ArgumentError, SACMWarning
 from sacm.inject.window import Arguments, InputArg, WindowArgument, WindowLayout
-from sacm.quality.config import FAIL, SMALL
+from sacm.quality.config import FAIL, SMALL, Models
 from sacm.quality.windows import WindowGuard, tracing
 
 Model = TypeVar("Model", bound=nn.Module)
-
-OTHER_UNITS = 0.5  # of a batch: a guard that flags more was probably fitted on other units
 
 
 @dataclass(frozen=True)
@@ -40,8 +38,7 @@ class RepairReport:
 class Protection:
     """A forward pre-hook that replaces the window among a model's arguments by its repair.
 
-    The guard is no child of the model, which so keeps its state dict and its precision. It follows
-    the device of the windows.
+    The guard is no child of the model, which so keeps its state dict and its precision.
     """
 
     guard: WindowGuard
@@ -75,8 +72,8 @@ class Protection:
         self.last_report = RepairReport(changed)
         if not self.warned and looked_at:
             share = float((changed & x.isfinite()).float().mean())
-            if share > OTHER_UNITS:
-                self.warned = True
+            self.warned = share > Models.most_doubted
+            if self.warned:
                 what = f"{self.argument.model_name}: the guard repaired {share:.0%} of a batch"
                 why = "was it fitted on other units than the model's? Then pass scaler= to protect"
                 warnings.warn(f"{what}; {why}.", SACMWarning, stacklevel=2)
@@ -96,9 +93,8 @@ def protect(
 ) -> Model:
     """Make `model` repair its windows before it sees them; in place, without retraining.
 
-    Windows are repaired in evaluation and in training mode, and in copies, pickles and exported
-    graphs of the model; its `state_dict()` stays as it is. `model.sacm_guard.last_report` says what
-    was repaired in the last batch.
+    Windows are repaired in evaluation and training mode, and in copies and exported graphs of the
+    model; `model.sacm_guard.last_report` says what was repaired in the last batch.
 
     Args:
         model: Any module whose `forward` takes a window.
@@ -109,9 +105,6 @@ def protect(
             object with `mean` and `std` by channel, or with a linear `inverse_transform`.
         on_flag: Called with a `RepairReport` after every batch in which a value was repaired; it
             makes every batch wait for the device.
-
-    Raises:
-        ArgumentError: The model is protected or compiled, or an argument is wrong.
 
     Example:
         >>> import numpy as np, sacm, torch
@@ -130,7 +123,10 @@ def protect(
         raise ArgumentError(f"{type(model).__name__} is already protected: unprotect it first.")
     if on_flag is not None and not callable(on_flag):
         raise ArgumentError(f"on_flag must be a function of a report, got {on_flag!r}.")
-    module = window_guard_of(guard)
+    module = guard.module() if callable(getattr(guard, "module", None)) else guard
+    if not isinstance(module, WindowGuard):
+        kind = type(guard).__name__
+        raise ArgumentError(f"guard must be a fitted sacm.Guard or its module(), got {kind}.")
     argument = WindowArgument(model, input_arg, window_layout, module.channels)
     if not argument.can_replace:
         raise ArgumentError("input_arg is a function, which cannot put a repaired window back.")
@@ -162,15 +158,6 @@ def _hooks(model: nn.Module) -> list[int]:
     return [key for key, hook in model._forward_pre_hooks.items() if isinstance(hook, Protection)]
 
 
-def window_guard_of(guard: Any) -> WindowGuard:
-    """The window guard itself, or that of a `sacm.Guard`."""
-    made = guard.module() if callable(getattr(guard, "module", None)) else guard
-    if not isinstance(made, WindowGuard):
-        kind = type(guard).__name__
-        raise ArgumentError(f"guard must be a fitted sacm.Guard or its module(), got {kind}.")
-    return made
-
-
 def _units_of(scaler: Any, channels: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation `[C]` of a linear scaler, from three rows that it scales back."""
     kind, last = type(scaler).__name__, -1.0 - np.arange(channels)
@@ -180,10 +167,9 @@ def _units_of(scaler: Any, channels: int) -> tuple[np.ndarray, np.ndarray]:
         rows = back(rows) if back else rows * np.ravel(scaler.std) + np.ravel(scaler.mean)
         offset, ones, others = np.asarray(rows, np.float64).reshape(-1, channels)
     except Exception as error:  # scalers have many kinds of their own
-        why = f"{kind} does not take rows of {channels} channels, those of the guard: {error}"
-        raise ArgumentError(
-            f"scaler must have mean and std by channel, or inverse_transform; {why}."
-        ) from error
+        why = f"{kind} does not take rows of the guard's {channels} channels: {error}"
+        must = "scaler must have mean and std by channel, or inverse_transform"
+        raise ArgumentError(f"{must}; {why}.") from error
     slope = ones - offset
     linear = np.allclose(offset + slope * last, others, rtol=SMALL)
     if not (linear and slope.all() and np.isfinite(slope).all()):

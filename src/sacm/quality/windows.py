@@ -130,7 +130,7 @@ class WindowGuard(nn.Module):
             if self.basis.shape[1]:
                 z, flags, grades = self._compare(z, flags, grades, least)
             if self._needing:
-                z, flags, grades = self._follow_needs(z, flags, grades, least)
+                z, flags, grades = self._obey_needs(z, flags, grades, least)
             if z is scaled:
                 return WindowJudgement(x, flags, grades)
             repaired = (z * self.scale + self.mean).to(x.dtype)
@@ -270,9 +270,7 @@ class WindowGuard(nn.Module):
         z = self._fill(z, repaired) if _some(repaired) else z
         return WindowJudgement(z, flags.masked_fill(doubt, Kind.SPIKE), grades)
 
-    def _follow_needs(
-        self, z: Tensor, flags: Tensor, grades: Tensor, least: int
-    ) -> WindowJudgement:
+    def _obey_needs(self, z: Tensor, flags: Tensor, grades: Tensor, least: int) -> WindowJudgement:
         """z-scores, flags and grades; a channel is no better than those that it needs."""
         graded = grades.masked_fill((flags == Kind.MISSING) | (flags == Kind.CODE), 0)
         found = ((graded >= grade).to(z.dtype) @ self.needs.T > 0 for grade in (SUSPECT, FAIL))
