@@ -194,7 +194,7 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "a word": ("hello\n", "line 1: rules begin with a channel"),
     "broken YAML": ("flow:\n  range: [1, 2\n", "line 3: "),
     "a tab": ("flow:\n\trange: [1, 2]\n", "line 2: "),
-    "no rules below": ("flow:\n", "line 1: flow has no rule"),
+    "no rules below": ("flow:\n", "line 1: flow holds None, not rules"),
     "a number below": ("flow: 3\n", "line 1: flow holds 3"),
     "a list below": ("flow: [1, 2]\n", "line 1: flow holds "),
     "no such rule": ("flow:\n  limit: 3\n", "line 2: flow.limit is no rule"),

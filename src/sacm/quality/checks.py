@@ -2,9 +2,8 @@
 
 Each check compares values with the ordinary behaviour of their channel, described by quantiles that
 normal values decide while at most a third of the rows is broken. A move that related channels or
-the neighbours in time make as well is no fault: residuals are divided by theirs, unless large
-residuals are independent of each other, as faults of single rows are and natural ones are not.
-Such channels are judged again by the Gaussian model that repairs tables.
+the neighbours in time make as well is no fault: residuals are divided by theirs. Where large ones
+are independent of each other, as faults are, the Gaussian model that repairs tables judges again.
 """
 
 from __future__ import annotations
@@ -14,16 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sacm.quality import predictor
-from sacm.quality.config import (
-    FAIL,
-    LARGEST_RATE,
-    NORMAL,
-    NORMAL_MEDIAN,
-    SUSPECT,
-    GuardConfig,
-    Kind,
-    Models,
-)
+from sacm.quality.config import FAIL, NORMAL, NORMAL_MEDIAN, SUSPECT, GuardConfig, Kind, Models
 from sacm.quality.predictor import Array, Rows, find_segments, running_median
 from sacm.quality.repair import RepairModel
 from sacm.quality.rules import MAX_CHANGE, RANGE
@@ -310,7 +300,7 @@ class _Checks:
         share = wild.sum(0) / np.maximum((~known).sum(0), 1)
         expected = share**2 * both
         chance = (pairs < config.independent * expected) & (config.independent * pairs > expected)
-        return (share > LARGEST_RATE) & (expected > config.fewest_values) & chance
+        return (share > config.largest_rate) & (expected > config.fewest_values) & chance
 
     def learn_cuts(self, scores: Array, known: Array) -> None:
         """The smallest scores `[C]` at which false flags stay within their budget.
@@ -322,9 +312,8 @@ class _Checks:
         wrong = np.where(levels.lone, config.lone_wrong_share, config.wrong_share)
         for channel in range(scores.shape[1]):
             ordered = -np.sort(-scores[~known[:, channel], channel])
-            count = max(len(ordered), 1)
             expected = np.exp2(-ordered / NORMAL_MEDIAN)
-            share = wrong[channel] * np.arange(1, len(ordered) + 1) / count
+            share = wrong[channel] * np.arange(1, len(ordered) + 1) / len(ordered)
             rates = (levels.fail_cut, config.false_rate), (levels.suspect_cut, config.suspect_rate)
             for cuts, rate in rates:
                 fine = np.flatnonzero(expected <= np.maximum(rate, share))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import log2
 from statistics import NormalDist
-from typing import Any
+from typing import ClassVar
 
 from sacm.errors import ArgumentError
 
@@ -15,7 +15,6 @@ GRADES = ("normal", "suspect", "fail")
 SUSPECT, FAIL = 1, 2  # suspect values are unusual and may be real; fail values are repaired
 REPAIRS = {"fail": FAIL, "all": SUSPECT, "none": FAIL + 1}  # the lowest grade that is repaired
 VALUES = 1e4  # `false_events` counts events in this many values
-LARGEST_RATE = VALUES**-0.5  # of false events; faults beyond it are common
 NORMAL = NormalDist().inv_cdf  # quantiles of a standard normal variable
 NORMAL_MEDIAN = NORMAL(0.75)  # median of its absolute value
 SMALL = 1e-6  # keeps solutions finite, and is the share of an error at which they are good enough
@@ -35,6 +34,7 @@ class GuardConfig:
     from what its neighbours in time predict, in units of its usual size.
     """
 
+    largest_rate: ClassVar[float] = VALUES**-0.5  # Of false events; faults beyond it are common.
     false_events: float = 1.0  # Expected false fail events in 10,000 normal values; sets all cuts.
     suspect_factor: float = 10.0  # How many times as frequent suspect events may be.
     wrong_share: float = 0.1  # Share of flagged values that may be false where faults are common.
@@ -70,23 +70,22 @@ class GuardConfig:
     online_fail: float = 1.5  # The same for a fail.
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value: Any = getattr(self, field.name)
+        for name, value in vars(self).items():
             for number in value if isinstance(value, tuple | list) else (value,):
                 plain = isinstance(number, int | float) and not isinstance(number, bool)
                 if not plain or not 0 < number < float("inf"):
-                    raise ArgumentError(f"{field.name} must be a positive number, got {value!r}.")
+                    raise ArgumentError(f"{name} must be a positive number, got {value!r}.")
         object.__setattr__(self, "burst_rows", tuple(self.burst_rows))
 
     @property
     def false_rate(self) -> float:
         """Chance of a false fail event, a value."""
-        return min(self.false_events / VALUES, LARGEST_RATE)
+        return min(self.false_events / VALUES, self.largest_rate)
 
     @property
     def suspect_rate(self) -> float:
         """Chance of a false suspect event, a value."""
-        return min(self.suspect_factor * self.false_rate, LARGEST_RATE)
+        return min(self.suspect_factor * self.false_rate, self.largest_rate)
 
     def point_cut(self, rate: float) -> float:
         """Residual that a normal value exceeds with the chance `rate = 2^(-s / 0.6745)`."""

@@ -53,7 +53,7 @@ def quality_page(quality: Quality) -> str:
             drawn.append(embed_figure(draw_event(quality, event), caption, name=name))
         meanings = [(kind, KIND_STYLE[kind][1]) for kind in _kinds(quality.flags)]
         kinds = Table(("kind", "meaning"), tuple(meanings), words=2).html(kind="settings")
-        hint = "A click on a heading sorts. --flags and --keep keep events as measured."
+        hint = "Click a heading to sort. sacm quality --flags and --keep keep events as measured."
         listed = [paragraph(hint, note=True), quality.event_table(_LISTED).html(kind="sortable")]
         sections |= {
             "What the kinds mean": [kinds, paragraph(_GRADES, note=True)],
@@ -116,12 +116,11 @@ def _draw(
     dated = recording.times is not None and len(recording.segments) == 1
     where: Any = recording.times[rows] if dated else rows + 1  # type: ignore[index]  # dated
     measured, flags = recording.values[rows, channel], quality.flags[rows, channel]
-    normal = np.where(flags > 0, np.nan, measured)
-    line, shown = normal, normal
+    line = shown = np.where(flags > 0, np.nan, measured)
     if repairs:
         arrays = quality.values, quality.uncertainty, quality.changed
         repaired, unsure, changed = (array[rows, channel] for array in arrays)
-        line, shown = measured, np.concatenate([normal, repaired])
+        line, shown = measured, np.concatenate([shown, repaired])
         band: Any = {"color": style.KEPT, "alpha": 0.2, "linewidth": 0}
         axes.fill_between(where, repaired - unsure, repaired + unsure, where=changed, **band)
         dots: Any = {"color": style.KEPT, "marker": ".", "markersize": 2}  # one value has no line

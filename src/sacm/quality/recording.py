@@ -141,9 +141,8 @@ def _give_back(data: Any, table: Table, new: Array, changed: Array) -> Any:
     values[table.order], marks[table.order] = new, changed
     if isinstance(content, np.ndarray):
         whole = marks.any() and content.dtype.kind != "f"  # integers become float64
-        marks, values = marks.reshape(content.shape), values.reshape(content.shape)
         array = np.array(content, np.float64 if whole else content.dtype)
-        array[marks] = values[marks]
+        array[marks.reshape(array.shape)] = values[marks]
         if not isinstance(data, Tensor):
             return array
         tensor = from_numpy(array)

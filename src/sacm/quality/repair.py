@@ -59,19 +59,17 @@ class RepairModel:
     def fill(self, values: Array, bad: Array, rows: Rows) -> Array:
         """Values `[T, C]` with what is bad or missing replaced by its conditional mean."""
         bad = bad | ~np.isfinite(values)
-        result = np.array(values, np.float64)
         profile = self.profile[rows.number % max(self.season, 1)]
+        result = (np.where(bad, 0.0, values) - self.centre) / self.scale - profile
         for at in (at for at in rows.slices if bad[at].any()):
-            gone = bad[at]
-            scaled = (np.where(gone, 0.0, result[at]) - self.centre) / self.scale - profile[at]
-            scaled = interpolate(scaled, gone)
+            scaled = interpolate(result[at], bad[at])
             for _ in range(2):  # all channels are filled in turn
                 explained = scaled @ self.related.T
-                rest = interpolate(scaled - explained, gone)
-                scaled = np.where(gone, self._least_innovations(rest, gone) + explained, scaled)
-            filled = (scaled + profile[at]) * self.scale + self.centre
-            result[at] = np.where(gone, filled, result[at])
-        return result
+                rest = interpolate(scaled - explained, bad[at])
+                filled = self._least_innovations(rest, bad[at]) + explained
+                scaled = np.where(bad[at], filled, scaled)
+            result[at] = scaled
+        return np.where(bad, (result + profile) * self.scale + self.centre, values)
 
     def residuals(self, values: Array, bad: Array, rows: Rows) -> Array:
         """Signed distance of values `[T, C]` from what all others but the bad ones predict."""

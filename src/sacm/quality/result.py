@@ -135,8 +135,7 @@ class Quality:
         broken = f"{format_share(self.share)} of the values in {size} are broken: {kinds}."
         sentences = [f"{name}: {broken if kinds else f'nothing broken was found in {size}.'}"]
         if unusual := format_share((self.grades == SUSPECT).mean()):
-            what = "unusual and may be real: they are reported and not repaired"
-            sentences.append(f"{unusual} of the values are {what}.")
+            sentences.append(f"{unusual} of the values are unusual and may be real.")
         for kind in TIME_KINDS:
             places = [event for event in time_events(self.recording) if event.kind == kind]
             if places:
@@ -193,8 +192,7 @@ class Quality:
 
         frame = pd.DataFrame(self.events, columns=list(QualityEvent._fields)).assign(keep="")
         frame["grade"] = [GRADES[grade] for grade in frame["grade"]]
-        rows = frame["last"] - frame["first"] + 1
-        frame.insert(list(frame).index("severity"), "rows", rows)
+        frame.insert(list(frame).index("severity"), "rows", [event.rows for event in self.events])
         frame[["first", "last"]] += 1
         unused = [] if self.recording.times is not None else ["first_time", "last_time"]
         unused += ["series"] if len(set(self.recording.labels)) == 1 else []

@@ -93,10 +93,8 @@ class Rules:
     def _parse(self, pattern: str, step: float | None) -> dict[str, Any]:
         """The rules of a pattern as `ChannelRules` holds them; rows come every `step` seconds."""
         content, result = self.written[pattern], {}
-        if content is None:
-            self._refuse("has no rule: write one below, or delete it", pattern)
         if not isinstance(content, Mapping):
-            self._refuse(f"holds {content!r}, not rules such as range", pattern)
+            self._refuse(f"holds {content!r}, not rules such as range: write one below", pattern)
         for key, value in content.items():
             if key not in KEYS:
                 self._refuse(f"is no rule; rules are {', '.join(KEYS)}", pattern, str(key))
