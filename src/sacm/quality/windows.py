@@ -193,8 +193,10 @@ class WindowGuard(nn.Module):
             if len(rows) < len(z):  # only the windows with a bad entry
                 return z.index_copy(0, rows, self._fill(z[rows], bad[rows]))
         fit = self._fit(z.masked_fill(bad, 0.0), (~bad).to(z.dtype))
-        path = _bridge((z - fit).masked_fill(bad, 0.0), bad)
-        return torch.where(bad, fit + path, z)
+        # A channel that lies above or below the fit does so where it is bad, too.
+        rest, count = (z - fit).masked_fill(bad, 0.0), (~bad).sum(1, keepdim=True)
+        level = rest.sum(1, keepdim=True) / count.clamp_min(1)
+        return torch.where(bad, fit + level, z)
 
     def residuals(self, z: Tensor) -> Tensor:
         """Leave-out residuals `[B, L, C]` in usual sizes."""
@@ -331,18 +333,6 @@ def _last(flags: Tensor) -> Tensor:
 def _next(flags: Tensor) -> Tensor:
     """The first step at or after each step where `flags` holds, or L; `[B, L, C]`."""
     return flags.shape[1] - 1 - _last(flags.flip(1)).flip(1)
-
-
-def _bridge(residual: Tensor, bad: Tensor) -> Tensor:
-    """Straight lines between good residuals `[B, L, C]`; at the ends the nearest good one stays."""
-    length = bad.shape[1]
-    steps = torch.arange(length, device=bad.device).view(1, length, 1)
-    before, after = _last(~bad).long(), _next(~bad).long()
-    left = residual.gather(1, before.clamp_min(0))
-    right = residual.gather(1, after.clamp_max(length - 1))
-    way = (steps - before) / (after - before).clamp_min(1)
-    way = way.masked_fill(after == length, 0.0).masked_fill(before < 0, 1.0)
-    return left + way * (right - left)
 
 
 @torch.no_grad()
