@@ -29,13 +29,7 @@ from sacm.quality.rules import (
     needed_channels,
     rows_of_rule,
 )
-from sacm.quality.windows import (
-    OTHER_VERSION,
-    SHORTEST_WINDOW,
-    WindowGuard,
-    by_channel,
-    fit_window_guard,
-)
+from sacm.quality.windows import OTHER_VERSION, SHORTEST_WINDOW, WindowGuard, fit_window_guard
 from sacm.types import GAP_CODES
 
 
@@ -149,7 +143,6 @@ class Guard:
         self.channel_rules_ = rules.of_channels(self.columns_, self.step_)
         found = self.channel_rules_
         self._range = np.array([own.range for own in found]).T  # [2, C]
-        self._codes = by_channel([own.codes for own in found])  # [m, C]
         self._rested = np.array([own.longest_rest is not None for own in found])
         self._alone = np.array([own.leave_alone for own in found])
         self._needs = needed_channels(found)
@@ -157,7 +150,7 @@ class Guard:
         self._wanted &= ~self._alone
         # With the rule, it alone says what is stuck or a code.
         self._wanted[Kind.STUCK] &= ~self._rested
-        self._wanted[Kind.CODE] &= ~np.isfinite(self._codes).any(0)
+        self._wanted[Kind.CODE] &= [not own.codes for own in found]
         self._wanted[: Kind.MISSING + 1] = True
 
     def _apply_rules(self, recording: Recording, values: Array) -> tuple[Array, Array]:
@@ -394,11 +387,13 @@ class GuardStream:
             for first in range(0, count, together)
         ]
         flags, grades, repaired, since = map(np.concatenate, zip(*parts, strict=True))
-        (low, high), ruled = guard._range, flags == Kind.RULE
+        (low, high), ruled, coded = guard._range, flags == Kind.RULE, flags == Kind.CODE
+        for channel in np.flatnonzero(coded.any(0)):
+            coded[:, channel] &= np.isin(values[:, channel], rules[channel].codes)
         broken = {
             "maintenance": outside,
             "range": ruled & ((values < low) | (values > high)),
-            "codes": (flags == Kind.CODE) & (values[:, None] == guard._codes).any(1),
+            "codes": coded,
             "longest_rest": (flags == Kind.STUCK) & guard._rested,
             "needs": ruled & (guard._worst_needed(flags, grades) >= grades),
             "max_change": ruled,

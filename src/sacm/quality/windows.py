@@ -87,7 +87,8 @@ class WindowGuard(nn.Module):
         self.register_buffer("_out", (self.basis / root).T, persistent=False)
         self.register_buffer("_gain", 1 / (lever.clamp_min(SMALL) * self.size), persistent=False)
         self.register_buffer("_steps", steps.repeat(1, self.length, 1), persistent=False)
-        self._shortest_run = min(int(self.run_limit.min()), self.length)
+        # A stuck run repeats its value at one of the steps that are so far apart.
+        self._stride = max(min(int(self.run_limit.min()), self.length) - 1, 1)
         self._ruled = bool(torch.isfinite(self.rule_range).any())
         self._limits_change = bool(torch.isfinite(self.max_change).any())
         self._needing = bool(self.needs.any())
@@ -150,25 +151,20 @@ class WindowGuard(nn.Module):
     def rescaled(self, mean: Any, scale: Any) -> WindowGuard:
         """A copy for windows that a scaler has changed to `(x - mean) / scale`, each `[C]`."""
         centre, width = (torch.as_tensor(np.asarray(v), dtype=torch.float32) for v in (mean, scale))
-        return self._with(
-            mean=(self.mean - centre) / width,
-            scale=self.scale / width,
-            codes=(self.codes - centre) / width,
-            rule_range=(self.rule_range - centre) / width,
-            max_change=self.max_change / width,
-        )
+        levels = {n: (getattr(self, n) - centre) / width for n in ("mean", "codes", "rule_range")}
+        return self._with(**levels, scale=self.scale / width, max_change=self.max_change / width)
 
     def _with(self, **tensors: Tensor) -> WindowGuard:
         return WindowGuard({**self.state_dict(), **tensors}).eval()
 
     def _fit(self, z: Tensor, weight: Tensor) -> Tensor:
-        """The expected window given z-scores `[B, L, C]`, each trusted by its weight."""
-        factors = self._solve((weight * z).flatten(1) @ self._into, 1 - weight.flatten(1))
-        return (factors @ self._out).view_as(z)
+        """The expected window given z-scores `[B, L, C]`, each trusted by its weight.
 
-    def _solve(self, right: Tensor, doubt: Tensor) -> Tensor:
-        """Conjugate gradients for `(I - Uᵀ diag(doubt) U) g = right`, `[B, K]`."""
-        tiny, basis = torch.finfo(right.dtype).tiny, self.basis
+        Conjugate gradients solve `(I - Uᵀ diag(doubt) U) factors = right`, `[B, K]`.
+        """
+        doubt, basis = 1 - weight.flatten(1), self.basis
+        right = (weight * z).flatten(1) @ self._into
+        tiny = torch.finfo(right.dtype).tiny
         if not tracing():  # only entries that some window doubts
             doubted = doubt.any(0).nonzero().squeeze(1)
             doubt, basis = doubt[:, doubted], basis[doubted]
@@ -184,7 +180,7 @@ class WindowGuard(nn.Module):
             direction = residual + square / before.clamp_min(tiny) * direction
             if turn % 2 and not _some(square > goal):
                 break
-        return factors
+        return (factors @ self._out).view_as(z)
 
     def _fill(self, z: Tensor, bad: Tensor) -> Tensor:
         """z-scores `[B, L, C]` with bad entries at their conditional mean."""
@@ -221,7 +217,7 @@ class WindowGuard(nn.Module):
             flags = flags.masked_fill(code, Kind.CODE)
         if self._limits_change:
             flags = flags.masked_fill(self._too_fast(values, flags > 0), Kind.RULE)
-        every = max(self._shortest_run - 1, 1)  # a run repeats its value at one of these steps
+        every = self._stride
         tied = _some(z[:, every::every] == z[:, every - 1 : -1 : every])
         # In half precision neighbouring values are equal by rounding: nothing is stuck.
         if tied and dtype in (torch.float32, torch.float64):
@@ -344,10 +340,7 @@ def fit_window_guard(
     levels: Levels,
     config: GuardConfig,
 ) -> WindowGuard:
-    """Learn from repaired training rows `[T, C]` what windows look like, in the same units.
-
-    Few rows teach only limits and runs.
-    """
+    """Learn from repaired training rows `[T, C]` what windows look like; few teach limits alone."""
     mean, scale = repaired.mean(0), repaired.std(0)
     scale = np.where(scale > 0, scale, 1.0)
     z = (repaired - mean) / scale
@@ -369,8 +362,10 @@ def fit_window_guard(
         "scale": scale,
         "limits": np.where(free, [[-inf], [inf]], [low, high]),
         "rule_range": ranges,
-        "codes": by_channel([rule.codes or c for c, rule in zip(levels.codes, rules, strict=True)]),
-        "rests": (by_channel(rests) - mean) / scale,
+        "codes": _by_channel(
+            [rule.codes or c for c, rule in zip(levels.codes, rules, strict=True)]
+        ),
+        "rests": (_by_channel(rests) - mean) / scale,
         "max_change": [rule.max_change for rule in rules],
         "needs": needed_channels(rules),
         "basis": np.zeros((length * channels, 0)),
@@ -406,7 +401,7 @@ def _limits(z: np.ndarray, config: GuardConfig) -> tuple[np.ndarray, np.ndarray]
     return z.min(0) - room, z.max(0) + room
 
 
-def by_channel(values: Sequence[Any]) -> np.ndarray:
+def _by_channel(values: Sequence[Any]) -> np.ndarray:
     """Some numbers for each of C channels as `[n, C]`, NaN where there are fewer."""
     return np.array(list(zip_longest(*values, fillvalue=np.nan)), float).reshape(-1, len(values))
 
