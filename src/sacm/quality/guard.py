@@ -42,8 +42,7 @@ class Guard:
         false_events: Expected false fail events in 10,000 normal values; every cut follows from it.
         window: Rows that `check`, `stream` and `module` look back on; None judges tables only.
         repair: Which grades are repaired: "fail", "all" (suspect values too) or "none".
-        keep: Events that stay as measured: a table that `Quality.to_frame` or `--flags` wrote, with
-            its column `keep` filled in.
+        keep: Events that stay as measured: a table of `to_frame` with its column `keep` filled in.
         config: All thresholds; `false_events` replaces its own.
 
     Attributes:
@@ -140,8 +139,7 @@ class Guard:
     def _set_rules(self, rules: Rules) -> None:
         """Obey rules; which kinds are looked for in each channel, `[kinds, C]`."""
         self.rules_ = rules
-        self.channel_rules_ = rules.of_channels(self.columns_, self.step_)
-        found = self.channel_rules_
+        found = self.channel_rules_ = rules.of_channels(self.columns_, self.step_)
         self._range = np.array([own.range for own in found]).T  # [2, C]
         self._rested = np.array([own.longest_rest is not None for own in found])
         self._alone = np.array([own.leave_alone for own in found])
@@ -229,8 +227,7 @@ class Guard:
         """Judge new rows by themselves and earlier rows: nothing after a row changes its answer.
 
         Args:
-            data: Rows with the channels and the time step of the fit, in any form that `fit` takes;
-                columns with names may come in any order.
+            data: Rows as `fit` takes them, with its time step; named channels in any order.
         """
         given, order, values = self._read(data, self.step_)
         parts = []
@@ -260,11 +257,9 @@ class Guard:
         return self.window_guard_
 
     def _read(self, data: Any, step: float | None = None) -> tuple[Recording, Array, Array]:
-        """New rows, where the channels of the fit are in them `[C]`, and their values `[T, C]`.
-
-        Of a frame only these channels are read, also one without any value.
-        """
+        """New rows, where the channels of the fit are in them `[C]`, and their values `[T, C]`."""
         self._check_fitted()
+        # Of a frame only these channels are read, also one without any value.
         known = set(self.columns_) <= set(getattr(data, "columns", ()))
         given = read_recording(data, reading={"columns": self.columns_} if known else None)
         order = given.order(self.columns_, step)
@@ -300,9 +295,8 @@ class Guard:
         tensors, text = read_weights(Path(path)), read_metadata(Path(path))
         try:
             record = json.loads(text["guard"])
-            config, rules = GuardConfig(**record["config"]), Rules.read(record["rules"]["rules"])
-            rules = replace(rules, kept=tuple(map(tuple, record["rules"]["kept"])))
-            window, repair = record["options"]
+            config, (window, repair) = GuardConfig(**record["config"]), record["options"]
+            rules = Rules(record["rules"]["rules"], tuple(map(tuple, record["rules"]["kept"])))
             guard = cls(rules, config.false_events, window, repair, config=config)
             guard.columns_, guard.step_ = tuple(record["columns"]), record["step"]
             guard.config_, guard.n_features_in_ = config, len(guard.columns_)
@@ -342,9 +336,7 @@ class StreamRow(NamedTuple):
 
 
 class GuardStream:
-    """Judges rows as they come; made by `Guard.stream`.
-
-    It holds the last `window` rows, so that a row costs the same however many came before.
+    """Judges rows as they come, each by the last `window` rows; made by `Guard.stream`.
 
     Example:
         >>> import numpy as np
@@ -358,7 +350,7 @@ class GuardStream:
         self.guard, module = guard, guard.module()
         self._rows = np.full((module.length, module.channels), np.nan)
         self._gap, self._count = np.zeros(module.channels, int), first
-        self._time: np.datetime64 | None = None
+        self._time = np.datetime64("NaT")
 
     def push(self, row: Any, time: Any = None) -> StreamRow:
         """Judge the next row.
@@ -428,31 +420,30 @@ class GuardStream:
             here = np.datetime64("NaT")
         if np.isnat(here):
             raise ArgumentError(f"time = {time!r} is no time.")
-        if self._time is not None:
-            seconds = float((here - self._time) / np.timedelta64(1, "s"))
-            if seconds <= 0:
-                raise ArgumentError(f"time = {time} does not follow {self._time}.")
-            step = self.guard.step_ or seconds
-            whole = max(round(seconds / step), 1)
-            if abs(seconds / step - whole) > STEP_ROOM * whole:
-                why = f"comes {seconds:g} s after the last row; training rows came every {step:g} s"
-                raise ArgumentError(f"time = {time} {why}.")
+        seconds = float((here - self._time) / np.timedelta64(1, "s"))  # NaN for the first row
+        if seconds <= 0:
+            raise ArgumentError(f"time = {time} does not follow {self._time}.")
+        step = self.guard.step_ or seconds
+        whole = np.maximum(np.rint(seconds / step), 1)
+        if abs(seconds / step - whole) > STEP_ROOM * whole:
+            why = f"comes {seconds:g} s after the last row; training rows came every {step:g} s"
+            raise ArgumentError(f"time = {time} {why}.")
         self._time = here
         return here
 
     def state_dict(self) -> dict[str, Any]:
         """The state as plain values for JSON."""
         rows = [[None if v != v else v for v in row] for row in self._rows.tolist()]
-        time = None if self._time is None else str(self._time)
-        return {"rows": rows, "gap": self._gap.tolist(), "count": self._count, "time": time}
+        gap, time = self._gap.tolist(), str(self._time)
+        return {"rows": rows, "gap": gap, "count": self._count, "time": time}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         try:
-            rows, gap = np.array(state["rows"], np.float64), np.array(state["gap"], int)
-            count, time = int(state["count"]), state["time"] and np.datetime64(state["time"], "ns")
+            rows = np.array(state["rows"], np.float64).reshape(self._rows.shape)
+            gap = np.array(state["gap"], int).reshape(self._gap.shape)
+            count, time = int(state["count"]), np.datetime64(state["time"], "ns")
         except (KeyError, TypeError, ValueError):
-            raise ArgumentError("the state is none that state_dict of a stream gave.") from None
-        if rows.shape != self._rows.shape or gap.shape != self._gap.shape:
-            raise ArgumentError("the state is of a stream of another guard.")
+            why = "is none that state_dict of a stream of this guard gave"
+            raise ArgumentError(f"the state {why}.") from None
         self._rows, self._gap, self._count, self._time = rows, gap, count, time

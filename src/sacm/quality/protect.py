@@ -67,10 +67,9 @@ class Protection:
         if tracing():  # graphs and traces hold no report
             return repaired
         changed = grades == FAIL
+        first, self.last_report = self.last_report is None, RepairReport(changed)
         # A device would have to wait for every batch, so there only the first is looked at.
-        looked_at = self.last_report is None or x.device.type == "cpu"
-        self.last_report = RepairReport(changed)
-        if not self.warned and looked_at:
+        if not self.warned and (first or x.device.type == "cpu"):
             share = float((changed & x.isfinite()).float().mean())
             self.warned = share > Models.most_doubted
             if self.warned:

@@ -1,10 +1,9 @@
 """The guard of windows: limits, codes, runs and one Gaussian model, as a torch module.
 
-A window is `mean + loadings @ factors + residual`; residuals of a channel have one variance, and as
-they are autocorrelated each entry counts as only `entry_weight` of an observation. With entries
-scaled by the root of their precision and the loadings turned, the fit of a complete window `y` is
-`U (Uᵀ y)`. What the fit would be without one entry follows exactly from the same `U`: its leave-out
-residual is that of the fit over `1 - |U_entry|²`.
+A window is `mean + loadings @ factors + residual`. Residuals are autocorrelated, so an entry counts
+as only `entry_weight` of an observation. With entries scaled by the root of their precision and the
+loadings turned, the fit of a complete window `y` is `U (Uᵀ y)`, and the residual that an entry has
+without itself in the fit is exactly that of the fit over `1 - |U_entry|²`.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ class WindowGuard(nn.Module):
         self.register_buffer("_gain", 1 / (lever.clamp_min(SMALL) * self.size), persistent=False)
         self.register_buffer("_steps", steps.repeat(1, self.length, 1), persistent=False)
         # A stuck run repeats its value at one of the steps that are so far apart.
-        self._stride = max(min(int(self.run_limit.min()), self.length) - 1, 1)
+        self._every = max(min(int(self.run_limit.min()), self.length) - 1, 1)
         self._ruled = bool(torch.isfinite(self.rule_range).any())
         self._limits_change = bool(torch.isfinite(self.max_change).any())
         self._needing = bool(self.needs.any())
@@ -105,10 +104,8 @@ class WindowGuard(nn.Module):
     def inspect(self, x: Tensor, *, least: int = FAIL) -> WindowJudgement:
         """Windows `[B, L, C]` repaired from the grade `least` on, their flags and grades."""
         if x.shape[1:] != self.size.shape:
-            raise ArgumentError(
-                f"The guard was fitted for windows [B, {self.length}, {self.channels}] (batch, "
-                f"time, channel) but got {list(x.shape)}."
-            )
+            asked = f"windows [B, {self.length}, {self.channels}] (batch, time, channel)"
+            raise ArgumentError(f"The guard was fitted for {asked} but got {list(x.shape)}.")
         if not x.is_floating_point():
             raise ArgumentError(f"The guard needs floating-point windows, got {x.dtype}.")
         if not tracing() and len(x) > Models.batch:
@@ -217,8 +214,7 @@ class WindowGuard(nn.Module):
             flags = flags.masked_fill(code, Kind.CODE)
         if self._limits_change:
             flags = flags.masked_fill(self._too_fast(values, flags > 0), Kind.RULE)
-        every = self._stride
-        tied = _some(z[:, every::every] == z[:, every - 1 : -1 : every])
+        tied = _some(z[:, self._every :: self._every] == z[:, self._every - 1 : -1 : self._every])
         # In half precision neighbouring values are equal by rounding: nothing is stuck.
         if tied and dtype in (torch.float32, torch.float64):
             flags = flags.masked_fill(self._stuck(z, flags > 0), Kind.STUCK)
@@ -304,11 +300,8 @@ def _some(mask: Tensor) -> bool:
 
 
 def _scores(residual: Tensor) -> tuple[Tensor, Tensor]:
-    """Residuals `[B, L, C]` and their usual size `[B, C]`, both over what channels share.
-
-    The usual size is about the median. What three quarters of the channels of a window exceed is
-    shared: when everything moves, a move is no fault.
-    """
+    """Residuals `[B, L, C]` and their size `[B, C]`, about the median, over what channels share."""
+    # Three quarters of the channels exceed it: when everything moves, a move is no fault.
     middle = residual.sqrt().mean(1).square()
     shared = middle.sort(1).values[:, (middle.shape[1] - 1) // 4, None].clamp_min(1.0)
     return residual / shared.unsqueeze(1), middle / shared
@@ -362,10 +355,8 @@ def fit_window_guard(
         "scale": scale,
         "limits": np.where(free, [[-inf], [inf]], [low, high]),
         "rule_range": ranges,
-        "codes": _by_channel(
-            [rule.codes or c for c, rule in zip(levels.codes, rules, strict=True)]
-        ),
-        "rests": (_by_channel(rests) - mean) / scale,
+        "codes": _padded([rule.codes or c for c, rule in zip(levels.codes, rules, strict=True)]),
+        "rests": (_padded(rests) - mean) / scale,
         "max_change": [rule.max_change for rule in rules],
         "needs": needed_channels(rules),
         "basis": np.zeros((length * channels, 0)),
@@ -401,7 +392,7 @@ def _limits(z: np.ndarray, config: GuardConfig) -> tuple[np.ndarray, np.ndarray]
     return z.min(0) - room, z.max(0) + room
 
 
-def _by_channel(values: Sequence[Any]) -> np.ndarray:
+def _padded(values: Sequence[Any]) -> np.ndarray:
     """Some numbers for each of C channels as `[n, C]`, NaN where there are fewer."""
     return np.array(list(zip_longest(*values, fillvalue=np.nan)), float).reshape(-1, len(values))
 
