@@ -229,7 +229,7 @@ class Guard:
         Args:
             data: Rows as `fit` takes them, with its time step; named channels in any order.
         """
-        given, order, values = self._read(data, self.step_)
+        given, order, values = self._read(data, same_step=True)
         parts = []
         for segment in given.segments:
             at = slice(segment.start, segment.stop)
@@ -256,13 +256,13 @@ class Guard:
             raise ArgumentError("this guard judges tables only: make it with a window and fit it.")
         return self.window_guard_
 
-    def _read(self, data: Any, step: float | None = None) -> tuple[Recording, Array, Array]:
+    def _read(self, data: Any, same_step: bool = False) -> tuple[Recording, Array, Array]:
         """New rows, where the channels of the fit are in them `[C]`, and their values `[T, C]`."""
         self._check_fitted()
         # Of a frame only these channels are read, also one without any value.
         known = set(self.columns_) <= set(getattr(data, "columns", ()))
         given = read_recording(data, reading={"columns": self.columns_} if known else None)
-        order = given.order(self.columns_, step)
+        order = given.order(self.columns_, self.step_ if same_step else None)
         return given, order, given.values[:, order]
 
     def _check_fitted(self) -> None:
