@@ -88,17 +88,14 @@ class _Checks:
         self.signed, self.score = np.zeros_like(self.values), np.zeros_like(self.values)
         self.state = np.array(-1)  # of values when residuals were computed last
         bursts, spikes = self.check_points_and_bursts()
-        self.add(Kind.BURST, bursts)
-        self.add(Kind.SPIKE, spikes)
-        self.add(Kind.SHIFT, np.where(self.check_shifts(), SUSPECT, 0))
+        for flag, grades in ((Kind.SPIKE, spikes), (Kind.BURST, bursts)):
+            self.flags[grades > 0] = flag
+            self.grades = np.where(grades > 0, grades, self.grades)
+        shifted = self.check_shifts()
+        self.flags[shifted], self.grades[shifted] = Kind.SHIFT, SUSPECT
         real = np.isin(self.flags, (Kind.SPIKE, Kind.BURST)) & self.levels.one_sided
         self.flags[real] = self.grades[real] = 0
         return self.flags, self.grades
-
-    def add(self, flag: int, grades: Array) -> None:
-        """Flag what has a grade and no flag yet."""
-        free = (self.flags == 0) & ~self.excluded & (grades > 0)
-        self.flags[free], self.grades[free] = flag, grades[free]
 
     @property
     def known(self) -> Array:

@@ -11,9 +11,6 @@ from sacm.quality.config import NORMAL, GuardConfig, Models
 
 Array = np.ndarray
 LISTED = 8  # names in a sentence
-OUTER = 0.15
-QUANTILES = (OUTER, 1 - OUTER)
-QUANTILE_WIDTH = -2 * NORMAL(OUTER)  # their distance, in deviations of a normal variable
 TINY = np.finfo(np.float64).eps
 
 
@@ -28,10 +25,9 @@ class Rows:
         self.slices = [slice(rows.start, rows.stop) for rows in segments]
         lengths = [len(rows) for rows in segments]
         self.count, first = sum(lengths), np.array([rows.start for rows in segments])
-        begin = np.broadcast_to(starts, len(segments))
         self.first = np.repeat(first, lengths)  # first row of the own segment
         self.stop = np.repeat(first + lengths, lengths)  # row after its last
-        self.number = np.arange(self.count) - self.first + np.repeat(begin, lengths)
+        self.number = np.arange(self.count) - np.repeat(first - np.asarray(starts), lengths)
 
     def alone(self, at: slice) -> Rows:
         """A part of one segment as a table of its own."""
@@ -84,9 +80,10 @@ def interpolate(values: Array, bad: Array) -> Array:
 
 def robust_scale(values: Array) -> Array:
     """Standard deviation of each channel of values `[T, C]`, from its central 70 %; never 0."""
-    low, high = np.quantile(values, QUANTILES, axis=0)
-    spread = values.std(axis=0)
-    return np.where(high > low, (high - low) / QUANTILE_WIDTH, np.where(spread > 0, spread, 1.0))
+    outer, spread = 0.15, values.std(axis=0)
+    low, high = np.quantile(values, (outer, 1 - outer), axis=0)
+    central = (high - low) / (-2 * NORMAL(outer))
+    return np.where(high > low, central, np.where(spread > 0, spread, 1.0))
 
 
 def column_quantiles(table: Array, probabilities: Sequence[float]) -> Array:

@@ -45,7 +45,7 @@ class RepairModel:
     ) -> Self:
         """Fit to the good values of training rows `[T, C]`; without `season` it is looked for."""
         bad = bad | ~np.isfinite(values)
-        full = interpolate(np.where(bad, 0.0, values), bad)
+        full = interpolate(values, bad)
         centre, scale = np.median(full, axis=0), predictor.robust_scale(full)
         scaled, part = (full - centre) / scale, rows.longest
         season = predictor.find_season(scaled[part]) if season is None else season
@@ -60,7 +60,7 @@ class RepairModel:
         """Values `[T, C]` with what is bad or missing replaced by its conditional mean."""
         bad = bad | ~np.isfinite(values)
         profile = self.profile[rows.number % max(self.season, 1)]
-        result = (np.where(bad, 0.0, values) - self.centre) / self.scale - profile
+        result = (values - self.centre) / self.scale - profile
         for at in (at for at in rows.slices if bad[at].any()):
             scaled = interpolate(result[at], bad[at])
             for _ in range(2):  # all channels are filled in turn
