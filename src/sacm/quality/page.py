@@ -64,7 +64,6 @@ def quality_page(quality: Quality) -> str:
     recording = quality.recording
     read = {
         "data": recording.name,
-        "size": f"{len(recording.values):,} rows of {len(recording.columns)} channels",
         **dict(line.partition(": ")[::2] for line in recording.understood),
         "thresholds from": f"{sum(map(len, recording.train)):,} rows",
         "false events": f"{quality.config.false_events:g} expected in 10,000 normal values",

@@ -15,10 +15,7 @@ TINY = np.finfo(np.float64).eps
 
 
 class Rows:
-    """Where the rows `[T]` of a table lie: in which segment, and at which number of its series.
-
-    Segments cover all rows in order; `starts` are the numbers of their first rows.
-    """
+    """Rows `[T]` of a table by segment; `starts` number the first ones in their series."""
 
     def __init__(self, segments: Sequence[range], starts: Any = 0) -> None:
         self.segments = tuple(segments)

@@ -41,8 +41,7 @@ class Recording:
     @property
     def rows(self) -> Rows:
         """The rows by segment; a series is counted through all its segments."""
-        counted: Counter[str] = Counter()
-        starts = []
+        counted, starts = Counter[str](), list[int]()
         for segment, label in zip(self.segments, self.labels, strict=True):
             starts.append(counted[label])
             counted[label] += len(segment)
@@ -80,10 +79,8 @@ class Recording:
             here, there = (f"{len(n)} channels ({list_names(n)})" for n in (self.columns, columns))
             raise ArgumentError(f"{self.name} has {here}, the training rows had {there}.")
         if self.step and step and abs(self.step / step - 1) > STEP_ROOM:
-            raise ArgumentError(
-                f"{self.name} has a row every {self.step:g} s, the training rows had one every "
-                f"{step:g} s: bring the rows to this step, or fit a guard for them."
-            )
+            steps = f"a row every {self.step:g} s, the training rows had one every {step:g} s"
+            raise ArgumentError(f"{self.name} has {steps}: bring the rows to this step.")
         return np.array([at if unnamed else self.columns.index(c) for at, c in enumerate(columns)])
 
 
@@ -168,8 +165,7 @@ def _from_forecasting(data: ForecastingData) -> Recording:
     if data.observed is not None:
         values = np.where(np.asarray(data.observed) > 0, values, np.float32(np.nan))
     named = {range(s.start, s.stop): s.name for s in data.segments if s.stop > s.start}
-    ends = [(max(s.start, training.start), min(s.stop, training.stop)) for s in named]
-    train = tuple(range(first, max(first, stop)) for first, stop in ends)
+    train = tuple(range(max(s.start, training.start), min(s.stop, training.stop)) for s in named)
     restore = partial(_replace, data, "values")
     rows = data.name, values, data.columns, tuple(named), tuple(named.values()), train, restore
     borders = tuple(end for part in data.splits for end in (part.start, part.stop))

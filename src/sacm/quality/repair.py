@@ -94,10 +94,7 @@ class RepairModel:
         return np.take_along_axis(self.errors, near, 0) * self.scale
 
     def _measure(self, values: Array, bad: Array, rows: Rows) -> Array:
-        """Deviations `[8, C]` of repairs of hidden values, in deviations of the channel.
-
-        90 % of the errors lie within a normal 90 % interval; it never falls with the distance.
-        """
+        """Deviations `[8, C]` whose 90 % intervals hold 90 % of the repairs of hidden values."""
         part = rows.longest
         part = slice(part.start, min(part.stop, part.start + Models.fit_rows))
         bad, values = bad[part], np.where(bad, 0.0, values)[part]
@@ -148,9 +145,8 @@ def _weigh(column: Array, precision: Array) -> Array:
 
 def hide_stretches(shape: tuple[int, ...], lengths: Sequence[int], seed: int = 0) -> Array:
     """A mask `[T, C]` of random stretches of each length, `hidden_share` of the values in all."""
-    generator = np.random.default_rng(seed)
     rows, channels = shape
-    mask = np.zeros(shape, bool)
+    generator, mask = np.random.default_rng(seed), np.zeros(shape, bool)
     for length in lengths:
         if length <= rows // len(lengths):
             count = max(1, int(Models.hidden_share * rows / len(lengths) / length))

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -50,14 +49,7 @@ class QualityEvent(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """What is broken or unusual in a table; rows are in order of time.
-
-    Example:
-        >>> import numpy as np, sacm
-        >>> quality = sacm.inspect(np.random.default_rng(0).normal(size=(300, 1)))
-        >>> quality.flags.shape
-        (300, 1)
-    """
+    """What `sacm.inspect` found broken or unusual in a table; rows are in order of time."""
 
     recording: Recording  # the rows as they were read
     flags: Array  # [T, C] uint8, positions in `kinds`; 0 is a normal value
@@ -158,7 +150,7 @@ class Quality:
     def worst_events(self, count: int = _WORST) -> list[QualityEvent]:
         """The events that matter most: broken before unusual, severe and long ones first."""
         events = [event for event in self.events if event.channel != TIME]
-        events.sort(key=lambda e: (-e.grade, -min(e.severity, _MOST_SEVERE) * sqrt(e.rows)))
+        events.sort(key=lambda e: (-e.grade, -min(e.severity, _MOST_SEVERE) * np.sqrt(e.rows)))
         return events[:count]
 
     def event_table(self, count: int = _WORST) -> Table:
