@@ -29,6 +29,16 @@ class SACMWarning(UserWarning):
     """Something worth knowing that does not stop the work."""
 
 
+MOST_NAMES = 6  # of a list in a sentence
+
+
+def list_names(names: Iterable[object], most: int = MOST_NAMES) -> str:
+    """A list in words, only the first few if there are many."""
+    listed = [str(name) for name in names]
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(name if len(name) < 60 else f"{name[:57]}…" for name in listed[:most]) + more
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Give ` Did you mean 'sacm'?` with the nearest known name; empty if none is near."""
     from difflib import get_close_matches

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sacm.errors import DataError
+from sacm.errors import MOST_NAMES, DataError, list_names
 from sacm.settings import ReadOptions
 from sacm.types import GAP_CODES
 
@@ -39,7 +39,6 @@ SWITCHES = dict.fromkeys(words_of("true yes on attack anomaly fault"), 1.0)
 SWITCHES |= dict.fromkeys(words_of("false no off normal benign"), 0.0)
 FAR_AWAY = 3  # a code is proposed as a gap if it is this many times the largest other value
 LARGEST = np.float64(np.finfo(np.float32).max)
-MOST_NAMES = 6  # of a list in a sentence
 MOST_CLASSES = 20  # different cells of a column of words, if it names states
 FEW_WORDS = 0.1  # share of words among numbers that can be gaps whatever the column
 MOST_GAP_WORDS = 5  # kinds of other words in a column of numbers that become gaps
@@ -119,13 +118,6 @@ class Reading:
 def flag(name: str, value: object) -> str:
     """An option as it is written on the command line: `--ignore 'a b'`."""
     return f"--{name} {shlex.quote(str(value))}"
-
-
-def some(names: Iterable[object], most: int = MOST_NAMES) -> str:
-    """A list in words, only the first few if there are many."""
-    listed = [str(name) for name in names]
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(name if len(name) < 60 else f"{name[:57]}…" for name in listed[:most]) + more
 
 
 def plain_name(name: object) -> str:
@@ -212,7 +204,7 @@ def _read_written(cells: pd.Series, name: str, reading: Reading) -> pd.Series | 
     if len(words) > MOST_GAP_WORDS or any(re.search(r"\d", str(word)) for word in words.index):
         gaps = f"{flag('na', ','.join(map(str, words.index)))} takes such cells as gaps, "
         raise reading.error(
-            f"column {name!r} holds numbers and also {some(words.index)}: "
+            f"column {name!r} holds numbers and also {list_names(words.index)}: "
             f"{gaps if len(words) <= MOST_NAMES else ''}{flag('ignore', name)} leaves it out."
         )
     digits = parts.loc[~wrong, "digits"].str.lower().str.replace("d", "e", regex=False)
@@ -319,12 +311,12 @@ def read_channels(
         channels.values = {n: channels.values[n] for n in ordered if n in channels.values}
     for code, counts in codes.items():
         said = f"{code} in {max(counts.values()):,} rows, far from other values"
-        reading.note(f"Column {some(counts)} is {said}: {flag('na', code)} makes them gaps.")
+        reading.note(f"Column {list_names(counts)} is {said}: {flag('na', code)} makes them gaps.")
     dates = [name for name in channels.values if part_of(name) not in (None, "hour", "minute")]
     if stamps is None and 0 < len(dates) < len(channels.values) and columns is None:
         said = "is named like a part of a date but gives no time: --ignore leaves it out"
-        reading.note(f"Channel {some(map(repr, dates))} {said}.")
-    reasons = [f"{reason}: {some(map(repr, names))}" for reason, names in left_out.items()]
+        reading.note(f"Channel {list_names(map(repr, dates))} {said}.")
+    reasons = [f"{reason}: {list_names(map(repr, names))}" for reason, names in left_out.items()]
     if not channels.values:
         said = f" ({'; '.join(reasons)})" if reasons else ""
         raise DataError(f"{reading.where} has no column of values{said}.")
@@ -418,7 +410,7 @@ def _find_ids(
             # A column that only renames the series of another one is no further candidate.
             able += [] if any(frame.groupby(n)[name].nunique().max() == 1 for n in able) else [name]
     if len(able) > 1:
-        said = f"several columns can tell series apart ({some(able)})"
+        said = f"several columns can tell series apart ({list_names(able)})"
         raise reading.error(f"times repeat and {said}: {flag('id', able[0])} names one of them.")
     for name in able:
         said = "was taken to tell series apart: --id names another, --ignore leaves it out"

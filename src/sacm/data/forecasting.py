@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from sacm.data.columns import some
 from sacm.data.covariates import ROLES, Roles, roles_of
 from sacm.data.datasets import DEFAULT_RATIOS, ForecastingData, Segment, Splits, split_by_ratio
 from sacm.data.read import Table, read_table
-from sacm.errors import DataError
+from sacm.errors import DataError, list_names
 from sacm.settings import ReadOptions
 
 FEWEST_ROWS = 3
@@ -115,25 +114,26 @@ def _check_channels(data: ForecastingData, target: Sequence[str]) -> Forecasting
         flat = np.fmin.reduce(train, axis=0) == np.fmax.reduce(train, axis=0)
         empty = np.isnan(train).all(axis=0)
     if flat.any():
-        named = some([repr(data.columns[place]) for place in np.flatnonzero(flat)])
+        named = list_names([repr(data.columns[place]) for place in np.flatnonzero(flat)])
         notes.append(f"Constant in the training rows, so there is nothing to learn: {named}.")
     if empty.any():
         names = [data.columns[place] for place in np.flatnonzero(empty)]
         if empty.all() or set(names) & set(target):
             raise DataError(
-                f"{data.name}: {some(names)} has no value in the {len(train):,} training rows: "
-                "other shares with --split, or leave it out with --ignore."
+                f"{data.name}: {list_names(names)} has no value in the {len(train):,} training "
+                "rows: other shares with --split, or leave it out with --ignore."
             )
-        notes.append(f"Left out, no value in the training rows: {some(names)}.")
+        notes.append(f"Left out, no value in the training rows: {list_names(names)}.")
         data = data.take(np.flatnonzero(~empty).tolist())
     for name in target:
         if name not in data.columns:
             raise DataError(
-                f"{data.name}: target {name!r} is no channel; channels are {some(data.columns, 8)}."
+                f"{data.name}: target {name!r} is no channel; channels are "
+                f"{list_names(data.columns, 8)}."
             )
     if set(target) in (set(), set(data.columns)):  # all of them
         return replace(data, notes=tuple(notes))
-    line = f"target: {some(target)}; the other channels are inputs only"
+    line = f"target: {list_names(target)}; the other channels are inputs only"
     understood = (*data.understood, line)
     return replace(data, notes=tuple(notes), target=tuple(target), understood=understood)
 
@@ -167,7 +167,7 @@ def _late_notes(values: np.ndarray, names: Sequence[str], times: np.ndarray | No
             if row != border:
                 at = f"row {row + 1}" if times is None else str(times[row]).split("T00:00:00")[0]
                 found[what].append(f"{name!r} at {at}")
-    return [f"Columns that {what}: {some(each)}." for what, each in found.items() if each]
+    return [f"Columns that {what}: {list_names(each)}." for what, each in found.items() if each]
 
 
 def separate(

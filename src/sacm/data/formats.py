@@ -33,12 +33,11 @@ from sacm.data.columns import (
     is_named,
     is_text,
     part_of,
-    some,
 )
 from sacm.data.datasets import Kind, as_numpy
 from sacm.data.load import read_bytes
 from sacm.data.times import MONTHS, read_column
-from sacm.errors import DataError
+from sacm.errors import DataError, list_names
 from sacm.settings import ReadOptions
 
 OLD_EXCEL = b"\xd0\xcf\x11\xe0"
@@ -151,7 +150,7 @@ def _unpack(content: bytes, suffix: str, reading: Reading) -> Any:
         tables = [name for name in rows if sum(any(map(is_value, row)) for row in rows[name]) > 2]
         chosen = _choose(tables if sheet is None else list(rows), "sheets", sheet)
         if len(rows) > 1:
-            others = some(name for name in rows if name != chosen)
+            others = list_names(name for name in rows if name != chosen)
             reading.note(f"Sheet {chosen!r} was read, not {others} (--sheet).")
         return f"sep=,\n{texts[chosen]}"
     if content[:4] in (b"PAR1", b"ARRO", b"FEA1"):
@@ -177,7 +176,7 @@ def _choose(names: list[str], what: str, wanted: str | None) -> str:
     if wanted in names or len(names) == 1:
         return str(wanted) if wanted in names else names[0]
     example = f": {flag('sheet', names[0])} reads one of them" if names else ""
-    raise DataError(f"The file holds {len(names)} {what}, {some(names) or 'none'}{example}.")
+    raise DataError(f"The file holds {len(names)} {what}, {list_names(names) or 'none'}{example}.")
 
 
 def _json_tables(held: Any) -> Iterator[pd.DataFrame]:
@@ -400,7 +399,7 @@ def _find_layout(
     beside["after the table"] = [row for row in tail[len(tail) - last :] if _filled(row)]
     for where, left_out in beside.items():
         if left_out:
-            texts = some(" ".join(_filled(row)) for row in left_out)
+            texts = list_names(" ".join(_filled(row)) for row in left_out)
             reading.note(f"Lines {where} were left out: {texts}.")
     if not heads:
         reading.note("There is no header: columns are numbered.")
@@ -466,7 +465,7 @@ def turn_wide(
         if [part_of(name) for name in labels] == ["month"]:
             reading.note("A calendar (a row a month, a column a year) was read as one series.")
             return long.rename(columns={TURNED_TIME: "year"}), ids, []
-        said = f"named by {some(labels)}, with its times in the header"
+        said = f"named by {list_names(labels)}, with its times in the header"
         reading.note(f"Every row was read as a series, {said}.")
         return long, ids or labels, [TURNED_TIME]
     # Names of rows, then numbered columns: V1, V2, V3
@@ -496,7 +495,7 @@ def _stack(
     """A table with the cells of `values` below each other, row after row."""
     odd = [name for name in frame.columns if name not in (*labels, *values)]
     if odd:
-        reading.note(f"Left out of the turned table: {some(odd)}.")
+        reading.note(f"Left out of the turned table: {list_names(odd)}.")
     filled = frame.fillna(dict.fromkeys(labels, ""))
     long = filled.melt(labels, values, time, TURNED_VALUE, ignore_index=False)
     return long.sort_index(kind="stable").reset_index(drop=True)

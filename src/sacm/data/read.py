@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sacm.data.columns import Reading, clean_numbers, find_series, flag, read_channels, some
+from sacm.data.columns import Reading, clean_numbers, find_series, flag, read_channels
 from sacm.data.datasets import Form, Segment
 from sacm.data.formats import Source, load_source, turn_wide
 from sacm.data.times import (
@@ -27,7 +27,7 @@ from sacm.data.times import (
     find_times,
     seconds,
 )
-from sacm.errors import DataError
+from sacm.errors import DataError, list_names
 from sacm.settings import ReadOptions
 
 LONG_TABLE = ("unique_id", "ds", "y")  # id, time and channel as other libraries name them
@@ -136,7 +136,7 @@ def read_table(
     counters = [each for each in free if len(free) > 1 and counts(frame, each, ids, evenly=True)]
     counter = frame[[*time, *counters][0]] if times is None and (time or counters) else None
     if counters or counter is not None:
-        counted = some([*counters, *(time if times is None else ())])
+        counted = list_names([*counters, *(time if times is None else ())])
         reading.note(f"Left out, only counts the rows: {counted} (--columns takes it in).")
     skip += [*used, *counters, options.label or ""]
     ids, id_column, series = find_series(frame, ids, stamps, skip, reading)
@@ -191,7 +191,7 @@ def _check_columns(frame: pd.DataFrame, also: Sequence[str], reading: Reading) -
     asked = (options.time, options.id, options.ignore, made, channels, (options.label or (),))
     for name in [name for names in asked for name in names or () if name]:
         if name not in frame.columns:
-            held = some(frame.columns, 8)
+            held = list_names(frame.columns, 8)
             raise DataError(f"{reading.where} has no column {name!r}; it has {held}.")
     objects = [name for name in frame.columns if frame[name].dtype == object]
     nested = [n for n in objects if any(isinstance(c, list | dict | np.ndarray) for c in frame[n])]
@@ -225,10 +225,10 @@ def _describe(table: Table, times: Times | None, counter: pd.Series | None) -> l
     lines = [line]
     if table.form.long:
         lengths = [stop - start for _, start, stop in table.series]
-        names = some([name for name, *_ in table.series], 12)
+        names = list_names([name for name, *_ in table.series], 12)
         lines.append(f"series ({len(lengths)}, by column {table.form.id!r}, --id): {names}")
         rows += f", {min(lengths):,} to {max(lengths):,} a series"
-    names = some(table.names, 12)
+    names = list_names(table.names, 12)
     lines += [rows, f"channels ({len(table.names)}, --columns and --ignore choose): {names}"]
     return lines + ([f"labels: column {table.label!r} (--label)"] if table.label else [])
 

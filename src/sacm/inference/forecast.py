@@ -23,7 +23,7 @@ from sacm.data.covariates import (
 from sacm.data.datasets import ForecastingData, Form, Segment, Splits
 from sacm.data.scaling import ChannelScaler, cover_series, new_series
 from sacm.data.windows import SplitWindows, forecasting_windows, window_ranges
-from sacm.errors import ArgumentError, DataError
+from sacm.errors import ArgumentError, DataError, list_names
 from sacm.inference.predictor import Answer, Array, Predictor, as_tensor, check_finite, warn
 from sacm.settings import ReadOptions
 from sacm.strategies.guard import mark_broken_rules
@@ -33,8 +33,6 @@ from sacm.tasks.calibration import MAX_REPAIRED, window_moves
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_NAMED = 5  # series that a note names
 
 
 class Forecast(NamedTuple):
@@ -238,7 +236,7 @@ def forecast_data(
     notes, names = [*data.notes, *start.notes, *_note_repairs(start, data.columns)], [*start.rows]
     unknown = [repr(name) for name in new_series(predictor.scaler, data) if name in names]
     if unknown and len(names) > 1:
-        notes.append(f"Not trained on, so scaled by their own rows: {_some(unknown)}.")
+        notes.append(f"Not trained on, so scaled by their own rows: {list_names(unknown)}.")
     if horizon > trained:
         later = "later ones are forecast from the forecasts before them"
         notes.append(f"The network was trained for {trained} steps: {later}.")
@@ -298,7 +296,7 @@ def _find_start(predictor: Predictor, data: ForecastingData, max_repaired: float
         raise DataError(f"{found} but a forecast starts from the last {length}.")
     short = [f"{name!r} ({len(places)})" for name, places in last.items() if name not in rows]
     if short:
-        notes.append(f"No forecast for series with fewer than {length} rows: {_some(short)}.")
+        notes.append(f"No forecast for series with fewer than {length} rows: {list_names(short)}.")
     positions = np.stack(list(rows.values()))  # [S, L]
     values = np.array(data.values[positions], dtype=np.float32)
     if data.observed is not None:
@@ -319,7 +317,7 @@ def _find_start(predictor: Predictor, data: ForecastingData, max_repaired: float
             "(--max-repaired)."
         )
     if left_out:
-        named = _some([repr(name) for name in left_out])
+        named = list_names([repr(name) for name in left_out])
         said = f"more than {max_repaired:.0%} repaired or missing"
         notes.append(f"No forecast for series with {said}: {named}.")
         kept = [name not in left_out for name in rows]
@@ -372,12 +370,8 @@ def _note_repairs(start: _Start, columns: Sequence[str]) -> list[str]:
     missing, touched = int(start.scaled.isnan().sum()), start.repaired.sum(axis=(0, 1))
     counts = {"are missing": missing, "look broken": int(start.repaired.sum()) - missing}
     what = " and ".join(f"{number:,} {kind}" for kind, number in counts.items() if number)
-    names = _some([repr(name) for name, flagged in zip(columns, touched, strict=True) if flagged])
+    names = list_names(
+        [repr(name) for name, flagged in zip(columns, touched, strict=True) if flagged]
+    )
     said = f"Of the last {start.repaired[..., 0].size:,} values of {names} {what}"
     return [f"{said}; they were repaired before the forecast."] if what else []
-
-
-def _some(names: Sequence[str]) -> str:
-    """The first of some names."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

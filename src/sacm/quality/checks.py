@@ -141,7 +141,7 @@ class _Checks:
         steps = np.abs(np.diff(level))
         if self.learning and len(steps):
             levels.run_limit[channel] = self.run_limit(length)
-            levels.jump[channel] = np.quantile(steps, config.jump)
+            levels.jump[channel] = predictor.quantiles(steps, [config.jump])[0]
         limit = levels.run_limit[channel]
         jumps = np.concatenate([[False], steps > levels.jump[channel], [False]])
         if self.learning:
@@ -190,7 +190,7 @@ class _Checks:
             if len(column) < config.fewest_values or moving < config.moving:
                 continue
             levels.resting[channel] = moving < config.restless
-            low, middle, high = np.quantile(column, (tail, 1 / 2, 1 - tail))
+            low, middle, high = predictor.quantiles(column, (tail, 1 / 2, 1 - tail))
             narrow, wide = sorted((middle - low, high - middle))
             bend = narrow if 0 < config.skewed * narrow < wide else 0.0
             moved = np.arcsinh((column - middle) / bend) if bend else column - middle
@@ -224,8 +224,11 @@ class _Checks:
             # Channels that turn out to be lone only in the last round are judged without a model.
             lone = bool(levels.lone.any()) if self.learning else levels.model is not None
             by_model = turn >= config.rounds - 1 and lone
-            last = turn == config.rounds - (not by_model)  # the model predicts twice
+            before = self.state
             signed, score = self.residuals(known, wild, by_model)
+            # Where nothing was flagged anew in a round, no later one flags anything.
+            settled = turn > 1 and not lone and np.array_equal(before, self.state)
+            last = settled or turn == config.rounds - (not by_model)  # the model predicts twice
             residual = np.abs(signed)
             if self.learning:
                 independent = self.independent(residual / levels.size, known)
@@ -247,7 +250,7 @@ class _Checks:
                 far = (common | (residual > config.spike_fail)) & ~levels.resting
                 spike[(divided > levels.suspect_cut) & material] = SUSPECT
                 spike[wild & (levels.lone | far) & (shared < config.together)] = FAIL
-            if turn == 1 or last:
+            if (turn == 1 or last) and not settled:
                 found = self.check_bursts(residual, known)
                 burst = np.maximum(burst, found)
                 known, wild = known | (found > 0), wild & (found == 0)
@@ -329,10 +332,12 @@ class _Checks:
         residual = np.where(self.beyond, residual.max(0), residual)
         season = max(levels.season, 1)
         phase = self.rows.number % season
-        hot, level, shared = (np.full_like(residual, start) for start in (-np.inf, 0, 0))
+        cycle = np.cumsum(np.diff(phase, prepend=-1) <= 0)
+        every = max(1, self.rows.count // (2 * Models.fit_rows))  # cycles that count
+        place = np.where(cycle % every == 0, cycle // every * season + phase, -1)
+        hot, level, shared = np.full_like(residual, -np.inf), np.zeros_like(residual), np.zeros(1)
         if self.learning:
-            levels.burst = np.zeros((len(config.burst_rows), 3, season, known.shape[1]))
-            levels.burst[:, 2] = np.inf
+            levels.burst = np.full((len(config.burst_rows), 3, season, known.shape[1]), np.inf)
         for number, width in enumerate(config.burst_rows):
             tail = np.sqrt(-2 * np.log(4 * config.false_rate * width))
             rise, excess = np.zeros_like(residual), np.full_like(residual, -np.inf)
@@ -344,14 +349,15 @@ class _Checks:
                 median = np.maximum(median, config.material * config.wrong_share)
                 log, usual = np.log(median), levels.burst[number, :, :, channel]
                 if self.learning:
-                    usual[:] = self.burst_levels(log, at, season)
+                    usual[:] = self.burst_levels(log, place[at], season)
                 expected, deviation, floor = usual[:, phase[at]]
                 rise[at, channel], level[at, channel] = log - expected, median
                 over = log - expected - np.maximum(deviation * tail, floor)
                 material = median > config.material * NORMAL_MEDIAN
                 excess[at, channel] = np.where(material, over, -np.inf)
             others = predictor.shared_score(rise, levels.related, least=0.0)
-            shared, hot = np.maximum(shared, others), np.maximum(hot, excess - others)
+            excess -= others
+            shared, hot = np.maximum(shared, others), np.maximum(hot, excess)
         grades = np.zeros_like(residual, np.uint8)
         for channel in np.flatnonzero((hot > 0).any(0)):
             at = np.flatnonzero(~known[:, channel])
@@ -361,19 +367,21 @@ class _Checks:
         grades[(grades == FAIL) & (shared | levels.resting)] = SUSPECT
         return np.where(known | self.beyond, 0, grades)
 
-    def burst_levels(self, log: Array, at: Array, season: int) -> Array:
-        """Expected value, deviation and smallest cut of a logarithm, by phase `[3, season]`."""
-        day = 24  # phases nearer than this share of the season count together
+    def burst_levels(self, log: Array, place: Array, season: int) -> Array:
+        """Expected value, deviation and smallest cut of a logarithm, by phase `[3, season]`.
+
+        `place` is the position of each value in a table of cycles by phases, -1 for none.
+        """
         probabilities = (0.1, self.config.most_broken, 0.55, 1 - self.config.most_broken)
         z10, z35, z55, _ = map(NORMAL, probabilities)
-        cycle, total = self.rows.cycles(season)
-        table = np.full((total, season), np.nan)
-        table[cycle[at], (self.rows.number % season)[at]] = log
-        table = table[:: max(1, len(log) // Models.fit_rows)]
-        turns = np.array([-2, -1, 0, 1, 2]) * max(1, season // day) if season > 1 else [0]
-        near = [np.roll(table, int(turn), axis=1) for turn in turns]
-        near.append(np.full((1, season), np.median(log)))  # so that every phase has a value
-        q10, q35, q55, q65 = predictor.column_quantiles(np.concatenate(near), probabilities)
+        kept, cycles = place >= 0, place.max() // season + 1
+        table = np.full((cycles, season), np.nan)
+        table.ravel()[place[kept]] = log[kept]
+        turns = range(-2, 3) if season > 1 else [0]  # near phases count together
+        near = [np.roll(table, turn * max(1, season // 24), axis=1) for turn in turns]
+        some = log[:: max(1, len(log) // Models.fit_rows)]
+        near.append(np.full((1, season), np.median(some)))  # so that every phase has a value
+        q10, q35, q55, q65 = predictor.quantiles(np.concatenate(near), probabilities)
         deviation = np.maximum((q35 - q10) / (z35 - z10), (q55 - q35) / (z55 - z35))
         expected = q35 - z35 * deviation
         return np.stack([expected, deviation, q65 - expected + np.log(self.config.burst_least)])

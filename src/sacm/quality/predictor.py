@@ -10,7 +10,6 @@ import numpy as np
 from sacm.quality.config import NORMAL, GuardConfig, Models
 
 Array = np.ndarray
-LISTED = 8  # names in a sentence
 TINY = np.finfo(np.float64).eps
 
 
@@ -34,21 +33,6 @@ class Rows:
     def longest(self) -> slice:
         """Rows of the longest segment."""
         return max(self.slices, key=lambda at: at.stop - at.start)
-
-    def cycles(self, season: int) -> tuple[Array, int]:
-        """The cycle of each row `[T]`, and the number of cycles of all segments together."""
-        cycle, total = self.number // season, 0
-        for at in self.slices:
-            part = cycle[at]
-            part += total - part[0]
-            total = int(part[-1]) + 1
-        return cycle, total
-
-
-def list_names(names: Sequence[str]) -> str:
-    """Names, shortened if there are many."""
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ", ".join(names[:LISTED]) + more
 
 
 def running_median(values: Array, width: int) -> Array:
@@ -78,15 +62,15 @@ def interpolate(values: Array, bad: Array) -> Array:
 def robust_scale(values: Array) -> Array:
     """Standard deviation of each channel of values `[T, C]`, from its central 70 %; never 0."""
     outer, spread = 0.15, values.std(axis=0)
-    low, high = np.quantile(values, (outer, 1 - outer), axis=0)
+    low, high = quantiles(values, (outer, 1 - outer))
     central = (high - low) / (-2 * NORMAL(outer))
     return np.where(high > low, central, np.where(spread > 0, spread, 1.0))
 
 
-def column_quantiles(table: Array, probabilities: Sequence[float]) -> Array:
-    """Quantiles `[q, C]` of the columns of a table `[T, C]`, NaN left out; no column is empty."""
-    ordered = np.sort(table, axis=0)  # NaN comes last
-    position = np.multiply.outer(np.asarray(probabilities), np.isfinite(table).sum(0) - 1)
+def quantiles(values: Array, probabilities: Sequence[float]) -> Array:
+    """Quantiles `[q, ...]` of values `[T, ...]`, NaN left out; no column is empty."""
+    ordered = np.sort(values, axis=0)  # quicker than a partition; NaN comes last
+    position = np.multiply.outer(np.asarray(probabilities), (values == values).sum(0) - 1)
     low = np.floor(position).astype(int)
     below = np.take_along_axis(ordered, low, axis=0)
     above = np.take_along_axis(ordered, np.ceil(position).astype(int), axis=0)
@@ -170,7 +154,9 @@ def related_channels(scores: Array, known: Array, config: GuardConfig) -> Array:
 
 
 def shared_score(scores: Array, related: Array, least: float = 1.0) -> Array:
-    """Middle score of the related channels `[T, C]` at the same row or one beside."""
+    """Middle score of related channels `[T, C]`, in rows -1 to +1; `[1, C]` if none is related."""
+    if not related.any():
+        return np.full((1, scores.shape[1]), least)
     result = np.full_like(scores, least)
     for channel in np.flatnonzero(related.any(1)):
         others = related[channel]
@@ -198,4 +184,4 @@ def usual_size(residuals: Array, tied: float = 1.0) -> float:
     if not len(moving):
         return 1.0
     share = 1 / 2 if len(moving) >= (1 - tied) * len(residuals) else 1 / 2**2
-    return float(np.quantile(moving, share)) / NORMAL((1 + share) / 2)  # quantile of |normal|
+    return float(quantiles(moving, [share])[0]) / NORMAL((1 + share) / 2)  # quantile of |normal|

@@ -13,8 +13,8 @@ import numpy as np
 from torch import Tensor, from_numpy
 
 from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData
-from sacm.errors import ArgumentError, DataError
-from sacm.quality.predictor import Array, Rows, list_names
+from sacm.errors import ArgumentError, DataError, list_names
+from sacm.quality.predictor import Array, Rows
 
 if TYPE_CHECKING:
     from sacm.data.read import Table

@@ -46,7 +46,7 @@ class RepairModel:
         """Fit to the good values of training rows `[T, C]`; without `season` it is looked for."""
         bad = bad | ~np.isfinite(values)
         full = interpolate(values, bad)
-        centre, scale = np.median(full, axis=0), predictor.robust_scale(full)
+        centre, scale = predictor.quantiles(full, [1 / 2])[0], predictor.robust_scale(full)
         scaled, part = (full - centre) / scale, rows.longest
         season = predictor.find_season(scaled[part]) if season is None else season
         profile = _profile(scaled[part], rows.number[part], season)
@@ -172,7 +172,7 @@ def _profile(scaled: Array, number: Array, season: int) -> Array:
     prior = 2  # cycles
     cycles = len(scaled) // season
     around = (scaled - predictor.moving_mean(scaled, season))[: cycles * season]
-    profile = np.median(around.reshape(cycles, season, -1), axis=0)
+    profile = predictor.quantiles(around.reshape(cycles, season, -1), [1 / 2])[0]
     share = predictor.repeating_share(predictor.remove_trend(scaled), season)
     profile = np.where(share > Models.season_least, profile - profile.mean(0), 0.0)
     return np.roll(profile * cycles / (cycles + prior), int(number[0]) % season, axis=0)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sacm.errors import list_names
 from sacm.quality.config import FAIL, GRADES, KINDS, SUSPECT, VALUES, GuardConfig
-from sacm.quality.predictor import Array, find_segments, list_names, robust_scale
+from sacm.quality.predictor import Array, find_segments, robust_scale
 from sacm.quality.recording import STEP_ROOM, Recording
 from sacm.quality.rules import RULES, UNITS
 from sacm.reports.table import Table

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from sacm.errors import ArgumentError
+from sacm.errors import ArgumentError, list_names
 from sacm.quality.config import FAIL, KINDS, Kind
-from sacm.quality.predictor import Array, Rows, find_segments, list_names
+from sacm.quality.predictor import Array, Rows, find_segments
 
 if TYPE_CHECKING:
     from sacm.quality.guard import Guard
