@@ -46,14 +46,20 @@ PENALTIES = (1e-1, 1.0, 10.0, 100.0, 1e3, 1e4)
 TURNS = 6  # of filling targets that do not count by the model's own prediction
 
 
+def load_rows(name: str, rows: int) -> Array:
+    """Rows of a data set `[T, C]`; `name@1000` begins at row 1,000."""
+    file, _, first = name.partition("@")
+    path = Path(os.environ["SACM_DATA"]) / "forecasting" / f"{file}.npz"
+    start = int(first or 0)
+    values: Array = np.load(path, allow_pickle=True)["values"]
+    return values[start : start + rows]
+
+
 class Ridge:
     """One data set: its rows, its split and the ridge that is fitted to them."""
 
     def __init__(self, name: str, rows: int, length: int) -> None:
-        file, _, first = name.partition("@")
-        path = Path(os.environ["SACM_DATA"]) / "forecasting" / f"{file}.npz"
-        start = int(first or 0)
-        values = np.load(path, allow_pickle=True)["values"][start : start + rows]
+        values = load_rows(name, rows)
         self.name, self.length = name, length
         self.train, self.stop = int(0.7 * len(values)), int(0.8 * len(values))
         self.rows = values[: self.stop]

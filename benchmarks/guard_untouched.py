@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import sacm
-from benchmarks.guard_ridge import DEVELOPMENT, FRESH
+from benchmarks.guard_ridge import DEVELOPMENT, FRESH, load_rows
 
 USERS = ("MTA_Daily_Ridership.csv", "us_gasoline.csv", "sp500-2000.csv")
 
@@ -55,10 +55,7 @@ def main() -> None:
         ("confirmation", FRESH if asked.fresh else {}),
     ):
         for name, (rows, _) in sets.items():
-            file, _, first = name.partition("@")
-            start = int(first or 0)
-            values = np.load(folder / "forecasting" / f"{file}.npz", allow_pickle=True)["values"]
-            values = values[start : start + rows]
+            values = load_rows(name, rows)
             lines.append(measure(name, values[: int(0.8 * len(values))].astype(float), part))
             print(lines[-1], flush=True)
     sine = np.sin(np.arange(20_000) / 4)[:, None]

@@ -96,7 +96,7 @@ class RepairModel:
     def _measure(self, values: Array, bad: Array, rows: Rows) -> Array:
         """Deviations `[8, C]` whose 90 % intervals hold 90 % of the repairs of hidden values."""
         part = rows.longest
-        part = slice(part.start, min(part.stop, part.start + Models.fit_rows))
+        part = slice(max(part.start, part.stop - Models.fit_rows), part.stop)  # the latest rows
         bad, values = bad[part], np.where(bad, 0.0, values)[part]
         hidden = hide_stretches(bad.shape, HIDDEN) & ~bad
         error = np.abs(self.fill(values, bad | hidden, rows.alone(part)) - values) / self.scale
