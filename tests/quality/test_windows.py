@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
 from sacm.quality import windows
-from sacm.quality.config import FAIL, Models
+from sacm.quality.config import FAIL, Fixed
 from sacm.quality.guard import Guard
 from sacm.quality.windows import WindowGuard
 from tests.quality import tables
@@ -102,7 +102,7 @@ def test_gradients_pass_through_what_is_not_repaired() -> None:
 def test_batches_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     x = broken_windows()
     expected = guard()(x)
-    monkeypatch.setattr(Models, "batch", 5)
+    monkeypatch.setattr(Fixed, "batch", 5)
     torch.testing.assert_close(guard()(x), expected, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(guard()(x[:1]), expected[:1], rtol=1e-4, atol=1e-4)
     assert guard()(x[:0]).shape == (0, LENGTH, CHANNELS)

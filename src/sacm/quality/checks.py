@@ -13,13 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sacm.quality import predictor
-from sacm.quality.config import FAIL, NORMAL, NORMAL_MEDIAN, SUSPECT, GuardConfig, Kind, Models
+from sacm.quality.config import FAIL, NORMAL, NORMAL_MEDIAN, SUSPECT, Fixed, GuardConfig, Kind
 from sacm.quality.predictor import Array, Rows, find_segments, running_median
 from sacm.quality.repair import RepairModel
 from sacm.quality.rules import MAX_CHANGE, RANGE
-
-LONGEST_COUNTED = 999  # rows; longer runs are counted as this long
-TRIED = 8  # steps that may end a shift
 
 
 class Levels:
@@ -29,7 +26,9 @@ class Levels:
         no, zeros, never = np.zeros(channels, bool), np.zeros(channels), np.full(channels, np.inf)
         self.codes: list[list[float]] = [[] for _ in range(channels)]  # stand for a gap
         self.rests: list[list[float]] = [[] for _ in range(channels)]  # where it stays by nature
-        self.run_limit = np.full(channels, LONGEST_COUNTED + 1)  # rows of the shortest stuck run
+        self.run_limit = np.full(
+            channels, Fixed.longest_counted + 1
+        )  # rows of the shortest stuck run
         self.jump = zeros.copy()  # smallest step that is a jump
         self.season = 0  # rows
         # In deviations a value is (x - centre) / scale; asinh((x - centre) / bend) / scale if bent.
@@ -158,16 +157,16 @@ class _Checks:
         The chance to go on is that of runs which fill too many rows to be faults.
         """
         config, rows = self.config, length.sum()
-        capped = np.minimum(length, LONGEST_COUNTED)
+        capped = np.minimum(length, Fixed.longest_counted)
         runs, filled = (
-            np.bincount(capped, weights, LONGEST_COUNTED + 2)[::-1].cumsum()[::-1]
+            np.bincount(capped, weights, Fixed.longest_counted + 2)[::-1].cumsum()[::-1]
             for weights in (None, length)  # runs of k rows and more, and the rows that they fill
         )
         last = max(1, int(np.flatnonzero(filled > config.most_broken * rows)[-1]))
         rate = config.suspect_rate
         go_on = np.clip(runs[last + 1] / max(runs[last], 1), rate, 1 - rate)
         more = np.log(config.false_rate * rows / max(runs[last], 1)) / np.log(go_on)
-        return min(max(config.shortest, last + int(np.ceil(max(0, more)))), LONGEST_COUNTED)
+        return min(max(config.shortest, last + int(np.ceil(max(0, more)))), Fixed.longest_counted)
 
     def learn_rests(self, channel: int, length: Array, level: Array, edges: Array) -> None:
         """Values with several long runs: gap codes, or values at which the channel rests."""
@@ -183,7 +182,7 @@ class _Checks:
 
     def learn_units(self) -> None:
         """Centre, scale and skewness of channels, whether they are judged, and the season."""
-        config, levels, tail = self.config, self.levels, 0.02
+        config, levels, tail = self.config, self.levels, Fixed.tail
         for channel in range(self.values.shape[1]):
             column = self.values[~self.known[:, channel], channel]
             moving = (np.diff(column) != 0).mean() if len(column) > 1 else 0.0
@@ -308,7 +307,7 @@ class _Checks:
         Expected false flags are `2^(-s / 0.6745)` of the values. They may be `false_rate` of all
         values, or a share of the flagged ones where more are flagged (Benjamini and Hochberg).
         """
-        config, levels, least = self.config, self.levels, 3.0
+        config, levels, least = self.config, self.levels, Fixed.least_cut
         wrong = np.where(levels.lone, config.lone_wrong_share, config.wrong_share)
         for channel in range(scores.shape[1]):
             ordered = -np.sort(-scores[~known[:, channel], channel])
@@ -333,7 +332,7 @@ class _Checks:
         season = max(levels.season, 1)
         phase = self.rows.number % season
         cycle = np.cumsum(np.diff(phase, prepend=-1) <= 0)
-        every = max(1, self.rows.count // (2 * Models.fit_rows))  # cycles that count
+        every = max(1, self.rows.count // (2 * Fixed.fit_rows))  # cycles that count
         place = np.where(cycle % every == 0, cycle // every * season + phase, -1)
         hot, level, shared = np.full_like(residual, -np.inf), np.zeros_like(residual), np.zeros(1)
         if self.learning:
@@ -372,14 +371,16 @@ class _Checks:
 
         `place` is the position of each value in a table of cycles by phases, -1 for none.
         """
-        probabilities = (0.1, self.config.most_broken, 0.55, 1 - self.config.most_broken)
+        (low, high), middle = Fixed.burst_quantiles, self.config.most_broken
+        probabilities = low, middle, high, 1 - middle
         z10, z35, z55, _ = map(NORMAL, probabilities)
         kept, cycles = place >= 0, place.max() // season + 1
         table = np.full((cycles, season), np.nan)
         table.ravel()[place[kept]] = log[kept]
-        turns = range(-2, 3) if season > 1 else [0]  # near phases count together
-        near = [np.roll(table, turn * max(1, season // 24), axis=1) for turn in turns]
-        some = log[:: max(1, len(log) // Models.fit_rows)]
+        apart = max(1, season // Fixed.season_parts)
+        turns = range(-2 * apart, 3 * apart, apart) if season > 1 else [0]
+        near = [np.roll(table, turn, axis=1) for turn in turns]
+        some = log[:: max(1, len(log) // Fixed.fit_rows)]
         near.append(np.full((1, season), np.median(some)))  # so that every phase has a value
         q10, q35, q55, q65 = predictor.quantiles(np.concatenate(near), probabilities)
         deviation = np.maximum((q35 - q10) / (z35 - z10), (q55 - q35) / (z55 - z35))
@@ -431,7 +432,8 @@ class _Checks:
         """Positions at which shifts begin and at which the level is back."""
         config, step, pairs = self.config, np.diff(values, prepend=values[:1]), [(0, -1)]
         edges = np.flatnonzero((score > config.shift_step) & (np.abs(step) > 1)).tolist()
-        for i, j in [(i, j) for k, i in enumerate(edges) for j in edges[k + 1 : k + 1 + TRIED]]:
+        ends = [(i, j) for k, i in enumerate(edges) for j in edges[k + 1 :][: Fixed.tried_ends]]
+        for i, j in ends:
             near = min(j - i, config.local_rows)
             wrong = near < config.shortest or j - i > config.shift_longest
             if i <= pairs[-1][1] or wrong or step[i] * step[j] > 0:

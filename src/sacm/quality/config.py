@@ -92,18 +92,33 @@ class GuardConfig:
         return NORMAL_MEDIAN * log2(1 / rate)
 
 
-class Models:
-    """Settings of the Gaussian models of tables and of windows; no argument changes them."""
+class Fixed:
+    """Settings that no argument changes, most of them of the models of tables and of windows."""
 
+    longest_counted = 999  # rows; longer runs are counted as this long
+    tail = 0.02  # share at each end of the values that tells whether a channel is skewed
+    least_cut = 3.0  # of residuals, however many faults there are
+    burst_quantiles = (0.1, 0.55)  # of sizes, which with `most_broken` tell what is expected
+    season_parts = 24  # phases nearer than one part of the season count together
+    tried_ends = 8  # steps that may end a shift
+    central = 0.7  # share of the values that a deviation is computed from
+    clip = 3.0  # deviations at which values are cut before a season is looked for
+    slow_rows = 2000  # of the moving mean that is taken off before
+    shortest_season = 4  # rows; as many peaks are tried, and twice as many cycles are needed
+    season_channels = 20  # that a season is looked for in
+    near_best = 0.75  # share of the best season's fit from which on a shorter one is taken
     most_related = 12  # channels in the prediction of one
-    least_correlation = 0.1  # of steps or levels, from which on a channel is related
+    least_correlation = 0.1  # of steps, from which on a channel is related
     penalty = 0.02  # of related channels in a ridge regression, relative to their variance
     season_least = 0.02  # share of a channel's variance that must repeat to use its season
-    carry = 0.99  # share of a value that a step leaves out
+    lags = 5  # means of the past that a value depends on, each over twice as many rows
+    distances = 7  # doublings of the distance from good values, each with its own uncertainty
     fit_rows = 10_000  # that a model of tables is fitted on, at most
-    steps = 60  # of conjugate gradients
+    steps = 30  # of conjugate gradients
     coverage = 0.9  # share of hidden values that the interval of a repair holds
     hidden_share = 0.1  # of the good values, to measure uncertainty
+    shortest_window = 5  # rows
+    grain = 10 * SMALL  # relative distance up to which values of a window are the same
     directions = 64  # of the model of windows
     entry_weight = 0.2  # share of an observation that an entry counts, as neighbours are alike
     fewest_windows = 8  # end to end, that a model of windows needs

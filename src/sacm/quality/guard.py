@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from sacm.errors import ArgumentError, SACMError
 from sacm.quality import checks
-from sacm.quality.config import FAIL, KINDS, REPAIRS, GuardConfig, Kind, Models
+from sacm.quality.config import FAIL, KINDS, REPAIRS, Fixed, GuardConfig, Kind
 from sacm.quality.predictor import Array, find_segments
 from sacm.quality.recording import STEP_ROOM, Recording, read_recording
 from sacm.quality.repair import RepairModel
@@ -27,9 +27,10 @@ from sacm.quality.rules import (
     Rules,
     apply_rules,
     needed_channels,
+    read_time,
     rows_of_rule,
 )
-from sacm.quality.windows import OTHER_VERSION, SHORTEST_WINDOW, WindowGuard, fit_window_guard
+from sacm.quality.windows import OTHER_VERSION, WindowGuard, fit_window_guard
 from sacm.types import GAP_CODES
 
 
@@ -111,7 +112,7 @@ class Guard:
         """Learn from the training rows; flags, grades and broken rules of these rows."""
         if self.repair not in REPAIRS:
             raise ArgumentError(f"repair must be {', '.join(REPAIRS)}, got {self.repair!r}.")
-        asked, least = self.window, SHORTEST_WINDOW
+        asked, least = self.window, Fixed.shortest_window
         if asked is not None and not (isinstance(asked, int | np.integer) and asked >= least):
             raise ArgumentError(f"window must be a number of at least {least} rows, got {asked!r}.")
         self.config_ = replace(self.config or GuardConfig(), false_events=self.false_events)
@@ -350,7 +351,7 @@ class GuardStream:
         self.guard, module = guard, guard.module()
         self._rows = np.full((module.length, module.channels), np.nan)
         self._gap, self._count = np.zeros(module.channels, int), first
-        self._time = np.datetime64("NaT")
+        self._time: np.datetime64 = np.datetime64("NaT")
 
     def push(self, row: Any, time: Any = None) -> StreamRow:
         """Judge the next row.
@@ -373,7 +374,7 @@ class GuardStream:
         kept = rows_of_rule("keep", rules, times, numbers)
         padded = np.concatenate([self._rows[1:], np.where(outside, np.nan, values)])
         windows = sliding_window_view(padded, module.length, axis=0).swapaxes(1, 2)
-        together = max(1, Models.most_entries // self._rows.size // Models.fewest_windows)
+        together = max(1, Fixed.most_entries // self._rows.size // Fixed.fewest_windows)
         parts = [
             module.judge_last(windows[first : first + together], min(REPAIRS[guard.repair], FAIL))
             for first in range(0, count, together)
@@ -415,11 +416,9 @@ class GuardStream:
     def _follow(self, time: Any) -> np.datetime64:
         """The time of the next row, which must follow the last one by whole steps."""
         try:
-            here = np.datetime64(time, "ns")
-        except (TypeError, ValueError):
-            here = np.datetime64("NaT")
-        if np.isnat(here):
-            raise ArgumentError(f"time = {time!r} is no time.")
+            here = read_time(time)
+        except ValueError:
+            raise ArgumentError(f"time = {time!r} is no time.") from None
         seconds = float((here - self._time) / np.timedelta64(1, "s"))  # NaN for the first row
         if seconds <= 0:
             raise ArgumentError(f"time = {time} does not follow {self._time}.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sacm.quality.config import NORMAL, GuardConfig, Models
+from sacm.quality.config import NORMAL, Fixed, GuardConfig
 
 Array = np.ndarray
 TINY = np.finfo(np.float64).eps
@@ -60,8 +60,8 @@ def interpolate(values: Array, bad: Array) -> Array:
 
 
 def robust_scale(values: Array) -> Array:
-    """Standard deviation of each channel of values `[T, C]`, from its central 70 %; never 0."""
-    outer, spread = 0.15, values.std(axis=0)
+    """Standard deviation of each channel of values `[T, C]`, from the central ones; never 0."""
+    outer, spread = (1 - Fixed.central) / 2, values.std(axis=0)
     low, high = quantiles(values, (outer, 1 - outer))
     central = (high - low) / (-2 * NORMAL(outer))
     return np.where(high > low, central, np.where(spread > 0, spread, 1.0))
@@ -87,7 +87,7 @@ def find_season(values: Array) -> int:
     """Rows of the shortest cycle that repeats best in values `[T, C]` in deviations; 0 for none."""
     from scipy.fft import irfft, next_fast_len, rfft
 
-    near_best, shortest, most = 0.75, 4, 20
+    shortest, most = Fixed.shortest_season, Fixed.season_channels
     rows, steady = len(values), remove_trend(values)
     lags = rows // (2 * shortest) + 1
     size = next_fast_len(rows + lags, real=True)
@@ -97,22 +97,21 @@ def find_season(values: Array) -> int:
     shares: dict[int, float] = {}
     for curve in np.column_stack([correlation.mean(1), correlation[:, :most]]).T:
         inner = curve[1:-1]
-        peak = (inner > curve[:-2]) & (inner >= curve[2:]) & (inner > Models.least_correlation)
+        peak = (inner > curve[:-2]) & (inner >= curve[2:]) & (inner > Fixed.least_correlation)
         peaks = np.flatnonzero(peak) + 1
         for period in peaks[np.argsort(-curve[peaks])][:shortest].tolist():
             if shortest <= period <= rows // (2 * shortest) and period not in shares:
                 shares[period] = float(repeating_share(steady, period).mean())
     best = max(shares.values(), default=0.0)
-    if best < Models.season_least:
+    if best < Fixed.season_least:
         return 0
-    return min(period for period, share in shares.items() if share >= near_best * best)
+    return min(period for period, share in shares.items() if share >= Fixed.near_best * best)
 
 
 def remove_trend(values: Array) -> Array:
     """Values `[T, C]` in deviations, clipped, without their slow moving mean."""
-    clip, slow = 3.0, 2000
-    clipped = np.clip(values, -clip, clip)
-    return clipped - moving_mean(clipped, min(max(len(values) // 2, 1), slow))
+    clipped = np.clip(values, -Fixed.clip, Fixed.clip)
+    return clipped - moving_mean(clipped, min(max(len(values) // 2, 1), Fixed.slow_rows))
 
 
 def repeating_share(steady: Array, period: int) -> Array:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from sacm.errors import ArgumentError, SACMWarning
 from sacm.inject.window import Arguments, InputArg, WindowArgument, WindowLayout
-from sacm.quality.config import FAIL, SMALL, Models
+from sacm.quality.config import FAIL, SMALL, Fixed
 from sacm.quality.windows import WindowGuard, tracing
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -71,7 +71,7 @@ class Protection:
         # A device would have to wait for every batch, so there only the first is looked at.
         if not self.warned and (first or x.device.type == "cpu"):
             share = float((changed & x.isfinite()).float().mean())
-            self.warned = share > Models.most_doubted
+            self.warned = share > Fixed.most_doubted
             if self.warned:
                 what = f"{self.argument.model_name}: the guard repaired {share:.0%} of a batch"
                 why = "was it fitted on other units than the model's? Then pass scaler= to protect"

@@ -14,17 +14,16 @@ from typing import Self
 import numpy as np
 
 from sacm.quality import predictor
-from sacm.quality.config import NORMAL, NORMAL_MEDIAN, SMALL, Models
+from sacm.quality.config import NORMAL, SMALL, Fixed
 from sacm.quality.predictor import Array, Rows, interpolate
 
 # First and last row of the means of the past that the autoregression sees: 1, 2-3, 4-7, ...
-LAGS = tuple((2**k, 2 ** (k + 1) - 1) for k in range(5))
+LAGS = tuple((2**k, 2 ** (k + 1) - 1) for k in range(Fixed.lags))
 REACH = LAGS[-1][1]
-DOUBLINGS = 7
 # Rows to the nearest good value from which on a repair is another class of uncertainty.
-DISTANCES = (1, *(2**k + 1 for k in range(DOUBLINGS)))
-HIDDEN = tuple(2**k for k in range(0, DOUBLINGS, 2))  # rows of stretches hidden to measure it
-INTERVAL = NORMAL((1 + Models.coverage) / 2)  # half of a 90 % interval, in normal deviations
+DISTANCES = (1, *(2**k + 1 for k in range(Fixed.distances)))
+HIDDEN = tuple(2**k for k in range(0, Fixed.distances, 2))  # rows of stretches hidden to measure it
+INTERVAL = NORMAL((1 + Fixed.coverage) / 2)  # half of a 90 % interval, in normal deviations
 
 
 @dataclass
@@ -63,12 +62,9 @@ class RepairModel:
         result = (values - self.centre) / self.scale - profile
         for at in (at for at in rows.slices if bad[at].any()):
             scaled = interpolate(result[at], bad[at])
-            for _ in range(2):  # all channels are filled in turn
-                explained = scaled @ self.related.T
-                rest = interpolate(scaled - explained, bad[at])
-                filled = self._least_innovations(rest, bad[at]) + explained
-                scaled = np.where(bad[at], filled, scaled)
-            result[at] = scaled
+            explained = scaled @ self.related.T
+            rest = interpolate(scaled - explained, bad[at])
+            result[at] = self._least_innovations(rest, bad[at]) + explained
         return np.where(bad, (result + profile) * self.scale + self.centre, values)
 
     def residuals(self, values: Array, bad: Array, rows: Rows) -> Array:
@@ -96,7 +92,7 @@ class RepairModel:
     def _measure(self, values: Array, bad: Array, rows: Rows) -> Array:
         """Deviations `[8, C]` whose 90 % intervals hold 90 % of the repairs of hidden values."""
         part = rows.longest
-        part = slice(max(part.start, part.stop - Models.fit_rows), part.stop)  # the latest rows
+        part = slice(max(part.start, part.stop - Fixed.fit_rows), part.stop)  # the latest rows
         bad, values = bad[part], np.where(bad, 0.0, values)[part]
         hidden = hide_stretches(bad.shape, HIDDEN) & ~bad
         error = np.abs(self.fill(values, bad | hidden, rows.alone(part)) - values) / self.scale
@@ -107,7 +103,7 @@ class RepairModel:
             classes = classes[counts >= len(DISTANCES)]
             if len(classes):
                 errors = [error[at, channel][distance == k] for k in classes]
-                spread = [np.quantile(each, Models.coverage) / INTERVAL for each in errors]
+                spread = [np.quantile(each, Fixed.coverage) / INTERVAL for each in errors]
                 spread = np.interp(np.arange(len(DISTANCES)), classes, spread)
                 result[:, channel] = np.maximum.accumulate(spread)
         return result
@@ -149,7 +145,7 @@ def hide_stretches(shape: tuple[int, ...], lengths: Sequence[int], seed: int = 0
     generator, mask = np.random.default_rng(seed), np.zeros(shape, bool)
     for length in lengths:
         if length <= rows // len(lengths):
-            count = max(1, int(Models.hidden_share * rows / len(lengths) / length))
+            count = max(1, int(Fixed.hidden_share * rows / len(lengths) / length))
             starts = generator.integers(0, rows - length, (count, channels))
             at = starts[:, None] + np.arange(length)[:, None]
             mask[at, np.arange(channels)] = True
@@ -166,16 +162,15 @@ def _class(bad: Array) -> Array:
 
 
 def _profile(scaled: Array, number: Array, season: int) -> Array:
-    """Median of each phase around the moving mean `[season, C]`; shrunk if there are few cycles."""
+    """Median of each phase around the moving mean `[season, C]`."""
     if not season:
         return np.zeros((1, scaled.shape[1]))
-    prior = 2  # cycles
     cycles = len(scaled) // season
     around = (scaled - predictor.moving_mean(scaled, season))[: cycles * season]
     profile = predictor.quantiles(around.reshape(cycles, season, -1), [1 / 2])[0]
     share = predictor.repeating_share(predictor.remove_trend(scaled), season)
-    profile = np.where(share > Models.season_least, profile - profile.mean(0), 0.0)
-    return np.roll(profile * cycles / (cycles + prior), int(number[0]) % season, axis=0)
+    profile = np.where(share > Fixed.season_least, profile - profile.mean(0), 0.0)
+    return np.roll(profile, int(number[0]) % season, axis=0)
 
 
 def _fit_weights(scaled: Array, bad: Array) -> tuple[Array, Array]:
@@ -188,19 +183,18 @@ def _fit_weights(scaled: Array, bad: Array) -> tuple[Array, Array]:
     for lag in (1, 2):
         whole[lag:] &= ~bad[:-lag]
     whole[:REACH] = False
-    chosen = slice(0, rows, max(1, rows // Models.fit_rows))
+    chosen = slice(0, rows, max(1, rows // Fixed.fit_rows))
     weights = whole[chosen].astype(float)
     # Steps have nearly white residuals, so that least squares is efficient.
-    steps = scaled - Models.carry * np.vstack([scaled[:1], scaled[:-1]])
+    steps = np.diff(scaled, axis=0, prepend=scaled[:1])
     with np.errstate(all="ignore"):
-        both = [np.corrcoef(rows, rowvar=False) for rows in (steps, scaled)]
-    strength = np.nan_to_num(np.abs(both).max(0).reshape(channels, channels))
-    strength *= 1 - np.eye(channels)
+        correlation = np.corrcoef(steps, rowvar=False).reshape(channels, channels)
+    strength = np.nan_to_num(np.abs(correlation)) * (1 - np.eye(channels))
     for channel in range(channels):
-        picked = np.argsort(-strength[channel])[: Models.most_related]
-        picked = picked[strength[channel, picked] > Models.least_correlation]
+        picked = np.argsort(-strength[channel])[: Fixed.most_related]
+        picked = picked[strength[channel, picked] > Fixed.least_correlation]
         x, y = steps[chosen][:, picked], steps[chosen, channel]
-        related[channel, picked] = _ridge(x, y, weights[:, channel], Models.penalty)
+        related[channel, picked] = _ridge(x, y, weights[:, channel], Fixed.penalty)
     rest = scaled - scaled @ related.T
     total = np.concatenate([np.zeros((1, channels)), np.cumsum(rest, 0)])
     at = np.arange(rows)[chosen]
@@ -214,17 +208,10 @@ def _fit_weights(scaled: Array, bad: Array) -> tuple[Array, Array]:
 
 
 def _ridge(x: Array, y: Array, weight: Array, penalty: float = 0.0) -> Array:
-    """Weighted ridge regression, then once more with less weight on large residuals."""
-    freedom = 4  # of the t distribution that the weights are made for
-    if not x.shape[1] or weight.sum() < freedom * (x.shape[1] + 1):
+    """Weighted ridge regression of `y` on the columns of `x`; zeros if there are too few rows."""
+    if weight.sum() <= 2 * x.shape[1]:
         return np.zeros(x.shape[1])
-    current = weight
-    for _ in range(2):
-        product = (x * current[:, None]).T @ x
-        diagonal = np.diag(product)
-        product = product + np.diag(penalty * diagonal + SMALL * (diagonal.max() + SMALL))
-        result = np.linalg.solve(product, x.T @ (current * y))
-        error = y - x @ result
-        size = np.median(np.abs(error[weight > 0])) / NORMAL_MEDIAN + SMALL
-        current = weight * (freedom + 1) / (freedom + (error / size) ** 2)
-    return result
+    product = (x * weight[:, None]).T @ x
+    diagonal = np.diag(product)
+    least = SMALL * (diagonal.max(initial=0.0) + SMALL)
+    return np.linalg.solve(product + np.diag(penalty * diagonal + least), x.T @ (weight * y))

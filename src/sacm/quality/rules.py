@@ -185,7 +185,7 @@ def _read_rule(key: str, value: Any, step: float | None) -> Any:
         return value
     if key == "maintenance":
         by_row = [all(isinstance(end, int) for end in pair) for pair in values]
-        pairs = [p if row else map(_time, p) for p, row in zip(values, by_row, strict=True)]
+        pairs = [p if row else map(read_time, p) for p, row in zip(values, by_row, strict=True)]
         intervals = tuple((first, last) for first, last in pairs)
         if all(first <= last for first, last in intervals):
             return intervals
@@ -206,7 +206,8 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _time(value: Any) -> np.datetime64:
+def read_time(value: Any) -> np.datetime64:
+    """A time; a ValueError if it is none."""
     time = np.datetime64(str(value).strip().replace(" ", "T"), "ns")
     if isinstance(value, int) or np.isnat(time):
         raise ValueError

@@ -19,13 +19,11 @@ from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
 from sacm.quality.checks import Levels
-from sacm.quality.config import FAIL, NORMAL_MEDIAN, SMALL, SUSPECT, GuardConfig, Kind, Models
+from sacm.quality.config import FAIL, NORMAL_MEDIAN, SMALL, SUSPECT, Fixed, GuardConfig, Kind
 from sacm.quality.predictor import Rows
 from sacm.quality.rules import ChannelRules, needed_channels
 
-SHORTEST_WINDOW = 5
 OTHER_VERSION = "another version of sacm saved it; fit the guard, or train the run, again"
-GRAIN = 10 * SMALL  # relative distance up to which values are the same
 
 
 class WindowJudgement(NamedTuple):
@@ -79,7 +77,7 @@ class WindowGuard(nn.Module):
                 raise ArgumentError(f"The saved guard lacks the tensor {name!r}: {OTHER_VERSION}.")
             self.register_buffer(name, tensors[name].clone(memory_format=torch.contiguous_format))
         self.length, self.channels = self.size.shape
-        root = (Models.entry_weight / self.spread).sqrt().repeat(self.length).unsqueeze(1)
+        root = (Fixed.entry_weight / self.spread).sqrt().repeat(self.length).unsqueeze(1)
         lever = 1 - self.basis.view(*self.size.shape, -1).square().sum(-1)
         steps = torch.stack([self.mean, self.scale, *self.limits, *self.cuts[:, 0]]).unsqueeze(1)
         self.register_buffer("_into", self.basis * root, persistent=False)
@@ -108,8 +106,8 @@ class WindowGuard(nn.Module):
             raise ArgumentError(f"The guard was fitted for {asked} but got {list(x.shape)}.")
         if not x.is_floating_point():
             raise ArgumentError(f"The guard needs floating-point windows, got {x.dtype}.")
-        if not tracing() and len(x) > Models.batch:
-            parts = [self.inspect(part, least=least) for part in x.split(Models.batch)]
+        if not tracing() and len(x) > Fixed.batch:
+            parts = [self.inspect(part, least=least) for part in x.split(Fixed.batch)]
             return WindowJudgement(*map(torch.cat, zip(*parts, strict=True)))
         with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
             # Differences first: in float32 a small change at a high level would be lost.
@@ -122,7 +120,7 @@ class WindowGuard(nn.Module):
                 bad, stuck = flags > 0, flags == Kind.STUCK
                 grades = grades.masked_fill(bad, FAIL)
                 # Where most channels rest for most of the window, nothing is left to repair from.
-                mostly = stuck.float().mean(1, keepdim=True) > Models.most_doubted
+                mostly = stuck.float().mean(1, keepdim=True) > Fixed.most_doubted
                 outage = stuck & mostly & ~self._few(mostly, 2)
                 z = torch.where(outage, z, self._fill(z, bad))
             if self.basis.shape[1]:
@@ -168,7 +166,7 @@ class WindowGuard(nn.Module):
         factors, residual, direction = torch.zeros_like(right), right, right
         square = (residual * residual).sum(1, keepdim=True)
         goal = SMALL**2 * square
-        for turn in range(Models.steps // 2):
+        for turn in range(Fixed.steps):
             image = direction - (doubt * (direction @ basis.T)) @ basis
             step = square / (direction * image).sum(1, keepdim=True).clamp_min(tiny)
             factors = factors + step * direction
@@ -208,7 +206,7 @@ class WindowGuard(nn.Module):
             ruled = (values < self.rule_range[0]) | (values > self.rule_range[1])
             flags = flags.masked_fill(ruled, Kind.RULE)
         if self.codes.shape[0]:
-            grain = max(torch.finfo(dtype).eps, GRAIN)
+            grain = max(torch.finfo(dtype).eps, Fixed.grain)
             near = grain * self.codes.abs() + torch.finfo(torch.float32).tiny
             code = ((values.unsqueeze(-2) - self.codes).abs() <= near).any(-2)
             flags = flags.masked_fill(code, Kind.CODE)
@@ -237,7 +235,7 @@ class WindowGuard(nn.Module):
         runs = same & (_next(~same) - _last(~same) >= self.run_limit)
         if not self.rests.shape[0]:  # ONNX has no `any` of nothing
             return runs
-        near = GRAIN * (1 + self.rests.abs())
+        near = Fixed.grain * (1 + self.rests.abs())
         return runs & ~((z.unsqueeze(-2) - self.rests).abs() <= near).any(-2)
 
     def _compare(self, z: Tensor, flags: Tensor, grades: Tensor, least: int) -> WindowJudgement:
@@ -256,7 +254,7 @@ class WindowGuard(nn.Module):
         if _some(rough):
             usual = self.size.mean(0) / NORMAL_MEDIAN
             noise = torch.where(rough, usual.square() * (middle.square() - 1), 0.0).unsqueeze(1)
-            weight = 1 / (1 + Models.entry_weight * noise / self.spread)
+            weight = 1 / (1 + Fixed.entry_weight * noise / self.spread)
             z = z + noise / (noise + self.spread) * (self._fit(z, weight.expand(z.shape)) - z)
             noisy = rough.unsqueeze(1) & measured
             flags, grades = flags.masked_fill(noisy, Kind.BURST), grades.masked_fill(noisy, FAIL)
@@ -279,7 +277,7 @@ class WindowGuard(nn.Module):
         """Whether a minority is doubted: what most channels show at once is no fault."""
         if self.channels <= 2 and dim != (1, 2):
             return torch.ones_like(doubted)
-        return doubted.float().mean(dim, keepdim=True) <= Models.most_doubted
+        return doubted.float().mean(dim, keepdim=True) <= Fixed.most_doubted
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> WindowGuard:
         """Follow a move to another device; a cast to another precision changes nothing."""
@@ -369,15 +367,15 @@ def fit_window_guard(
     tensors["run_limit"] = torch.tensor(runs)
     starts = np.concatenate([np.arange(s.start, s.stop - length + 1) for s in rows.segments])
     # A shorter window is no example of what comes next.
-    if rows.count < Models.fewest_windows * length or len(starts) < 2:
+    if rows.count < Fixed.fewest_windows * length or len(starts) < 2:
         return WindowGuard(tensors).eval()
-    most = max(Models.fewest_windows, Models.most_entries // (length * channels))
-    stride = max(1, len(starts) // min(Models.most_windows, most))
+    most = max(Fixed.fewest_windows, Fixed.most_entries // (length * channels))
+    stride = max(1, len(starts) // min(Fixed.most_windows, most))
     scaled = ((torch.from_numpy(repaired) - tensors["mean"]) / tensors["scale"]).float()
     windows = scaled[starts[::stride, None] + np.arange(length)]  # [N, L, C]
     guard = WindowGuard(tensors | _gaussian(windows))
-    sample = windows[:: max(1, 2 * len(windows) // Models.most_windows)]
-    residual = torch.cat([guard.residuals(part) for part in sample.split(Models.batch)])
+    sample = windows[:: max(1, 2 * len(windows) // Fixed.most_windows)]
+    residual = torch.cat([guard.residuals(part) for part in sample.split(Fixed.batch)])
     size = residual.median(0).values.clamp_min(SMALL)
     residual, middle = _scores(residual / size)
     single = _upper(residual.flatten(0, 1), config.false_rate)
@@ -406,14 +404,14 @@ def _upper(values: Tensor, share: float) -> Tensor:
 def _gaussian(windows: Tensor) -> dict[str, Tensor]:
     """Buffers of the model of windows `[N, L, C]`: its leading directions, and the rest."""
     flat = windows.flatten(1)
-    count = max(1, min(Models.directions, len(flat) - 1, flat.shape[1]))
+    count = max(1, min(Fixed.directions, len(flat) - 1, flat.shape[1]))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         _, values, vectors = torch.svd_lowrank(flat, min(count + count // 4, *flat.shape), niter=8)
     vectors, variances = vectors[:, :count], values[:count].square() / len(flat)
     residual = (flat - (flat @ vectors) @ vectors.T).view_as(windows)
     power = residual.square().mean((0, 1)).clamp_min(SMALL)
-    root = (Models.entry_weight / power).sqrt().repeat(windows.shape[1])
+    root = (Fixed.entry_weight / power).sqrt().repeat(windows.shape[1])
     # Directions are rotated so that complete windows need no linear solve.
     scaled = (vectors * variances.sqrt() * root[:, None]).double()
     precision = torch.eye(count, dtype=torch.float64) + scaled.T @ scaled

@@ -16,8 +16,9 @@ from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import fit_scaler, scale_training_rows
 from sacm.errors import ArgumentError
 from sacm.files import read_weights, write_weights
+from sacm.quality.config import Fixed
 from sacm.quality.guard import Guard
-from sacm.quality.windows import SHORTEST_WINDOW, WindowGuard
+from sacm.quality.windows import WindowGuard
 from sacm.strategies.base import Prepared, Strategy
 from sacm.strategies.registry import join, parse, parts_of, register, spell
 from sacm.types import TaskName
@@ -53,7 +54,7 @@ class GuardStrategy(Strategy):
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Fit a guard on the training part and repair what is learnt from."""
-        windows = isinstance(data, ForecastingData) and window >= SHORTEST_WINDOW
+        windows = isinstance(data, ForecastingData) and window >= Fixed.shortest_window
         options = self.rules or None, self.false_events, window if windows else None, self.repair
         guard = Guard(*options, self.keep or None).fit(data)
         repaired, share = repair_for_training(data, guard)
