@@ -299,7 +299,7 @@ class _Checks:
         share = wild.sum(0) / np.maximum((~known).sum(0), 1)
         expected = share**2 * both
         chance = (pairs < config.independent * expected) & (config.independent * pairs > expected)
-        return (share > config.largest_rate) & (expected > config.fewest_values) & chance
+        return (share > Fixed.largest_rate) & (expected > config.fewest_values) & chance
 
     def learn_cuts(self, scores: Array, known: Array) -> None:
         """The smallest scores `[C]` at which false flags stay within their budget.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log2
 from statistics import NormalDist
-from typing import ClassVar
 
 from sacm.errors import ArgumentError
 
@@ -34,7 +33,6 @@ class GuardConfig:
     from what its neighbours in time predict, in units of its usual size.
     """
 
-    largest_rate: ClassVar[float] = VALUES**-0.5  # Of false events; faults beyond it are common.
     false_events: float = 1.0  # Expected false fail events in 10,000 normal values; sets all cuts.
     suspect_factor: float = 10.0  # How many times as frequent suspect events may be.
     wrong_share: float = 0.1  # Share of flagged values that may be false where faults are common.
@@ -80,12 +78,12 @@ class GuardConfig:
     @property
     def false_rate(self) -> float:
         """Chance of a false fail event, a value."""
-        return min(self.false_events / VALUES, self.largest_rate)
+        return min(self.false_events / VALUES, Fixed.largest_rate)
 
     @property
     def suspect_rate(self) -> float:
         """Chance of a false suspect event, a value."""
-        return min(self.suspect_factor * self.false_rate, self.largest_rate)
+        return min(self.suspect_factor * self.false_rate, Fixed.largest_rate)
 
     def point_cut(self, rate: float) -> float:
         """Residual that a normal value exceeds with the chance `rate = 2^(-s / 0.6745)`."""
@@ -95,34 +93,35 @@ class GuardConfig:
 class Fixed:
     """Settings that no argument changes, most of them of the models of tables and of windows."""
 
-    longest_counted = 999  # rows; longer runs are counted as this long
-    tail = 0.02  # share at each end of the values that tells whether a channel is skewed
-    least_cut = 3.0  # of residuals, however many faults there are
-    burst_quantiles = (0.1, 0.55)  # of sizes, which with `most_broken` tell what is expected
-    season_parts = 24  # phases nearer than one part of the season count together
-    tried_ends = 8  # steps that may end a shift
-    central = 0.7  # share of the values that a deviation is computed from
-    clip = 3.0  # deviations at which values are cut before a season is looked for
-    slow_rows = 2000  # of the moving mean that is taken off before
-    shortest_season = 4  # rows; as many peaks are tried, and twice as many cycles are needed
-    season_channels = 20  # that a season is looked for in
-    near_best = 0.75  # share of the best season's fit from which on a shorter one is taken
-    most_related = 12  # channels in the prediction of one
-    least_correlation = 0.1  # of steps, from which on a channel is related
-    penalty = 0.02  # of related channels in a ridge regression, relative to their variance
-    season_least = 0.02  # share of a channel's variance that must repeat to use its season
-    lags = 5  # means of the past that a value depends on, each over twice as many rows
-    distances = 7  # doublings of the distance from good values, each with its own uncertainty
-    fit_rows = 10_000  # that a model of tables is fitted on, at most
-    steps = 30  # of conjugate gradients
-    coverage = 0.9  # share of hidden values that the interval of a repair holds
-    hidden_share = 0.1  # of the good values, to measure uncertainty
-    shortest_window = 5  # rows
-    grain = 10 * SMALL  # relative distance up to which values of a window are the same
-    directions = 64  # of the model of windows
-    entry_weight = 0.2  # share of an observation that an entry counts, as neighbours are alike
-    fewest_windows = 8  # end to end, that a model of windows needs
-    most_doubted = 0.5  # share of a window, or of its channels, above which nothing is a fail
-    batch = 256  # windows that are judged together
-    most_windows = 5_000  # that a model of windows is learnt from
-    most_entries = 20_000_000  # values that it is learnt from
+    largest_rate = 0.01  # Largest share of false events; faults beyond it are common.
+    longest_counted = 999  # Rows; longer runs are counted as this long.
+    tail = 0.02  # Share at each end of the values that tells whether a channel is skewed.
+    least_cut = 3.0  # Smallest cut of residuals, however many faults there are.
+    burst_quantiles = (0.1, 0.55)  # Of sizes; with `most_broken` they tell what is expected.
+    season_parts = 24  # Phases nearer than one part of the season count together.
+    tried_ends = 8  # Steps that may end a shift.
+    central = 0.7  # Share of the values that a deviation is computed from.
+    clip = 3.0  # Deviations at which values are cut before a season is looked for.
+    slow_rows = 2000  # Rows of the moving mean that is taken off before.
+    shortest_season = 4  # Rows; as many peaks are tried, and twice as many cycles are needed.
+    season_channels = 20  # Channels that a season is looked for in.
+    near_best = 0.75  # Share of the best season's fit from which on a shorter one is taken.
+    season_least = 0.02  # Share of a channel's variance that must repeat to use its season.
+    most_related = 12  # Channels in the prediction of one.
+    least_correlation = 0.1  # Correlation of steps from which on a channel is related.
+    penalty = 0.02  # Ridge penalty of related channels, relative to their variance.
+    lags = 5  # Means of the past that a value depends on, each over twice as many rows.
+    distances = 7  # Doublings of the distance from good values, each with its own uncertainty.
+    fit_rows = 10_000  # Most rows that a model of tables is fitted on.
+    coverage = 0.9  # Share of hidden values that the interval of a repair holds.
+    hidden_share = 0.1  # Share of the good values hidden to measure uncertainty.
+    shortest_window = 5  # Rows.
+    grain = 1e-5  # Relative distance up to which values of a window are the same.
+    directions = 64  # Factors of the model of windows.
+    steps = 30  # Most iterations of conjugate gradients.
+    entry_weight = 0.2  # Share of an observation that an entry counts, as neighbours are alike.
+    fewest_windows = 8  # Windows, end to end, that their model needs.
+    most_doubted = 0.5  # Share of a window, or of its channels, above which nothing is a fail.
+    batch = 256  # Windows that are judged together.
+    most_windows = 5_000  # Most windows that their model is learnt from.
+    most_entries = 20_000_000  # Most values that it is learnt from.
