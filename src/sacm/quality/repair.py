@@ -103,7 +103,8 @@ class RepairModel:
             classes = classes[counts >= len(DISTANCES)]
             if len(classes):
                 errors = [error[at, channel][distance == k] for k in classes]
-                spread = [np.quantile(each, Fixed.coverage) / INTERVAL for each in errors]
+                shares = [min(1.0, Fixed.coverage * (1 + 1 / len(each))) for each in errors]
+                spread = np.array([*map(np.quantile, errors, shares)]) / INTERVAL
                 spread = np.interp(np.arange(len(DISTANCES)), classes, spread)
                 result[:, channel] = np.maximum.accumulate(spread)
         return result
