@@ -232,6 +232,21 @@ def test_the_time_axis_has_events_of_its_own() -> None:
     assert not [e for e in sacm.inspect(months).events if e.channel == "time"]
 
 
+def test_weekends_are_no_gaps_of_daily_rows() -> None:
+    days = pd.bdate_range("2024-01-01", periods=300).delete([100, 101])
+    frame = pd.DataFrame({"date": days, "x": np.random.default_rng(0).normal(size=298)})
+    gaps = [event for event in sacm.inspect(frame).events if event.channel == "time"]
+    assert [(event.kind, event.severity) for event in gaps] == [("missing rows", 2)]
+
+
+def test_severity_tells_also_how_far_values_lie_that_were_not_repaired() -> None:
+    rows = np.random.default_rng(0).normal(size=600)
+    rows[300], rows[400] = 9.0, 20.0
+    (near, far) = sacm.inspect(rows, repair="none").events
+    assert near.severity == pytest.approx(9 - (rows[299] + rows[301]) / 2, rel=0.1)
+    assert far.severity > near.severity + 5
+
+
 def test_the_summary_speaks_of_broken_and_unusual_values(capsys: Any) -> None:
     quality = sacm.inspect(tables.wide())
     text = quality.summary()

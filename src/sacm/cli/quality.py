@@ -87,7 +87,7 @@ def quality(
         for name, path in written.items():
             typer.echo(f"{name}: {path}")
     if share > fail_above:
-        note(f"{share:.2%} of the {what}, more than --fail-above {fail_above:.6g}.")
+        note(f"{share:.2%} of the {what}, more than --fail-above {100 * fail_above:g}%.")
         raise typer.Exit(1)
 
 

@@ -40,8 +40,7 @@ class Levels:
         self.one_sided = no.copy()  # whether common spikes go one way: they, and bursts, are real
         self.related = np.zeros((channels, channels), bool)  # which channels move together
         self.fail_cut, self.suspect_cut = never.copy(), never.copy()  # of residuals
-        # [2, 3, season, C] for both widths: expected logarithm of the running median of residuals,
-        # its deviation, and its smallest cut.
+        # [2, 3, season, C] for both widths: expected logarithm of sizes, deviation, smallest cut.
         self.burst = never[None, None, None]
         self.model: RepairModel | None = None  # predicts lone channels
 

@@ -30,7 +30,7 @@ KIND_STYLE = {  # colour and meaning
 }
 _GRADES = (
     "Fail: broken, replaced by its repair, no target in training. Suspect: unusual, may be real, "
-    "stays as measured, counts half. Severity: the largest distance from the repair, in deviations."
+    "stays as measured, counts half. Severity: the distance from what is expected, in deviations."
 )
 _CHANNELS, _BINS = 24, 500  # of one picture, and of one channel in it
 _ENLARGED, _LISTED = 8, 300  # events

@@ -87,15 +87,14 @@ def find_season(values: Array) -> int:
     """Rows of the shortest cycle that repeats best in values `[T, C]` in deviations; 0 for none."""
     from scipy.fft import irfft, next_fast_len, rfft
 
-    shortest, most = Fixed.shortest_season, Fixed.season_channels
-    rows, steady = len(values), remove_trend(values)
+    rows, steady, shortest = len(values), remove_trend(values), Fixed.shortest_season
     lags = rows // (2 * shortest) + 1
     size = next_fast_len(rows + lags, real=True)
     spectrum = np.abs(rfft(steady, size, axis=0)) ** 2
     correlation = irfft(spectrum, size, axis=0)[:lags]
     correlation = correlation / np.maximum(correlation[0], TINY)
     shares: dict[int, float] = {}
-    for curve in np.column_stack([correlation.mean(1), correlation[:, :most]]).T:
+    for curve in np.column_stack([correlation.mean(1), correlation[:, : Fixed.season_channels]]).T:
         inner = curve[1:-1]
         peak = (inner > curve[:-2]) & (inner >= curve[2:]) & (inner > Fixed.least_correlation)
         peaks = np.flatnonzero(peak) + 1
@@ -103,9 +102,8 @@ def find_season(values: Array) -> int:
             if shortest <= period <= rows // (2 * shortest) and period not in shares:
                 shares[period] = float(repeating_share(steady, period).mean())
     best = max(shares.values(), default=0.0)
-    if best < Fixed.season_least:
-        return 0
-    return min(period for period, share in shares.items() if share >= Fixed.near_best * best)
+    near = [period for period, share in shares.items() if share >= Fixed.near_best * best]
+    return 0 if best < Fixed.season_least else min(near)
 
 
 def remove_trend(values: Array) -> Array:

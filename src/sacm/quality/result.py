@@ -13,7 +13,7 @@ import numpy as np
 
 from sacm.errors import list_names
 from sacm.quality.config import FAIL, GRADES, KINDS, SUSPECT, VALUES, GuardConfig
-from sacm.quality.predictor import Array, find_segments, robust_scale
+from sacm.quality.predictor import Array, find_segments, interpolate, robust_scale
 from sacm.quality.recording import STEP_ROOM, Recording
 from sacm.quality.rules import RULES, UNITS
 from sacm.reports.table import Table
@@ -36,7 +36,7 @@ class QualityEvent(NamedTuple):
     grade: int  # 1 suspect, 2 fail
     first: int  # first row, counted from 0 in order of time
     last: int  # last row
-    severity: float  # largest distance from the repair, in the channel's deviations
+    severity: float  # largest distance, in deviations, from the repair or the line across
     rule: str  # the rule that was broken, empty if none
     series: str
     first_time: Any  # time of the first row, where times are known
@@ -80,12 +80,14 @@ class Quality:
         times: Any = [None] * len(self.flags) if recording.times is None else recording.times
         starts = recording.rows.first
         names = dict(zip((s.start for s in recording.segments), recording.labels, strict=True))
+        line = interpolate(recording.values, self.flags > 0)
+        expected = np.where(self.changed, self.values, line)
         codes = (self.flags.astype(np.int64) * len(GRADES) + self.grades) * len(RULES) + self.rules
         for channel in np.flatnonzero(codes.any(0)):
             measured, code = recording.values[:, channel], codes[:, channel]
             normal = measured[(self.grades[:, channel] != FAIL) & np.isfinite(measured)]
             scale = robust_scale(normal[:, None].astype(np.float64))[0] if len(normal) else 1.0
-            distance = np.abs(measured - self.values[:, channel]) / scale
+            distance = np.abs(measured - expected[:, channel]) / scale
             ends = np.flatnonzero((np.diff(code) != 0) | (np.diff(starts) != 0)) + 1
             for i, j in pairwise([0, *ends.tolist(), len(code)]):
                 if code[i]:
@@ -162,9 +164,8 @@ class Quality:
             if event.first_time is not None:
                 ends = _short(event.first_time), _short(event.last_time)
             kind = f"{event.kind} ({event.rule})" if event.rule else event.kind
-            severity = f"{event.severity:.1f}" if np.isfinite(event.severity) else "unknown"
-            row = event.channel, kind, GRADES[event.grade], *ends, f"{event.rows:,}", severity
-            lines.append(row)
+            far = f"{event.severity:.1f}" if np.isfinite(event.severity) else "unknown"
+            lines.append((event.channel, kind, GRADES[event.grade], *ends, f"{event.rows:,}", far))
         headings = ("channel", "kind", "grade", "first", "last", "rows", "severity")
         return Table(headings, tuple(lines), words=headings.index("rows"))
 
@@ -210,7 +211,10 @@ def time_events(recording: Recording) -> list[QualityEvent]:
     times, step, events = recording.times, recording.step, list[QualityEvent]()
     if times is None or step is None:
         return events
-    steps = np.diff(times) / np.timedelta64(1, "s") / step
+    days: Array = times.astype("datetime64[D]")
+    steps: Array = np.diff(times) / np.timedelta64(1, "s") / step
+    if step == UNITS["d"] and np.is_busday(days).all():
+        steps = np.busday_count(days[:-1], days[1:]) + 0.0  # weekends are no gaps
     for segment, label in zip(recording.segments, recording.labels, strict=True):
         gaps = steps[segment.start : segment.stop - 1]
         missing, uneven = gaps > 1.5, np.abs(gaps - np.round(gaps)) > STEP_ROOM

@@ -177,9 +177,8 @@ def _read_rule(key: str, value: Any, step: float | None) -> Any:
             return low, high
     if key == "codes" and values:
         return tuple(map(_number, values))
-    if key == "kinds" and values and all(kind in KINDS[1:] for kind in values):
-        return tuple(values)
-    if key == "needs" and values and all(isinstance(name, str) for name in values):
+    known = {"kinds": KINDS[1:], "needs": [name for name in values if isinstance(name, str)]}
+    if key in known and values and all(value in known[key] for value in values):
         return tuple(values)
     if key == "leave_alone" and isinstance(value, bool):
         return value
