@@ -30,7 +30,7 @@ INTERVAL = NORMAL((1 + Fixed.coverage) / 2)  # half of a 90 % interval, in norma
 class RepairModel:
     """The Gaussian model of C channels."""
 
-    season: int  # rows; 0 for none
+    season: int  # rows; 1 for none
     centre: Array  # [C]
     scale: Array  # [C]: a deviation
     profile: Array  # [season, C]: what repeats in every season
@@ -50,7 +50,7 @@ class RepairModel:
         season = predictor.find_season(scaled[part]) if season is None else season
         profile = _profile(scaled[part], rows.number[part], season)
         scaled = interpolate(scaled - profile[rows.number % max(season, 1)], bad)
-        model = cls(season, centre, scale, profile, *_fit_weights(scaled, bad), np.ones(0))
+        model = cls(max(season, 1), centre, scale, profile, *_fit_weights(scaled, bad), np.ones(0))
         if errors:
             model.errors = model._measure(values, bad, rows)
         return model
@@ -58,21 +58,22 @@ class RepairModel:
     def fill(self, values: Array, bad: Array, rows: Rows) -> Array:
         """Values `[T, C]` with what is bad or missing replaced by its conditional mean."""
         bad = bad | ~np.isfinite(values)
-        profile = self.profile[rows.number % max(self.season, 1)]
+        profile = self.profile[rows.number % self.season]
         result = (values - self.centre) / self.scale - profile
         for at in (at for at in rows.slices if bad[at].any()):
             scaled = interpolate(result[at], bad[at])
-            explained = scaled @ self.related.T
-            rest = interpolate(scaled - explained, bad[at])
-            result[at] = self._least_innovations(rest, bad[at]) + explained
+            for _ in range(2):  # a second time with the other channels filled
+                explained = scaled @ self.related.T
+                rest = interpolate(scaled - explained, bad[at])
+                scaled = self._least_innovations(rest, bad[at]) + explained
+            result[at] = scaled
         return np.where(bad, (result + profile) * self.scale + self.centre, values)
 
     def residuals(self, values: Array, bad: Array, rows: Rows) -> Array:
         """Signed distance of values `[T, C]` from what all others but the bad ones predict."""
         bad = bad | ~np.isfinite(values)
         filled = self.fill(values, bad, rows)
-        scaled = (filled - self.centre) / self.scale
-        scaled = scaled - self.profile[rows.number % max(self.season, 1)]
+        scaled = (filled - self.centre) / self.scale - self.profile[rows.number % self.season]
         left_out = np.zeros_like(scaled)
         for at in rows.slices:
             rest = scaled[at] - scaled[at] @ self.related.T

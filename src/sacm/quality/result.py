@@ -211,9 +211,8 @@ def time_events(recording: Recording) -> list[QualityEvent]:
     times, step, events = recording.times, recording.step, list[QualityEvent]()
     if times is None or step is None:
         return events
-    days: Array = times.astype("datetime64[D]")
     steps: Array = np.diff(times) / np.timedelta64(1, "s") / step
-    if step == UNITS["d"] and np.is_busday(days).all():
+    if step == UNITS["d"] and np.is_busday(days := times.astype("datetime64[D]")).all():
         steps = np.busday_count(days[:-1], days[1:]) + 0.0  # weekends are no gaps
     for segment, label in zip(recording.segments, recording.labels, strict=True):
         gaps = steps[segment.start : segment.stop - 1]
