@@ -76,6 +76,21 @@ def test_sentences_claim_no_more_than_the_numbers(tmp_path, raw, sacm, sentence)
     assert sentence in headline(compare_runs(write_pairs(tmp_path, "mse", raw, sacm)))[0]
 
 
+def test_several_strategies_are_judged_with_corrected_p_values(tmp_path):
+    errors = {"raw": [4.0, 4.1, 4.2], "sacm": [4.5, 4.7, 4.6], "ema": [4.1, 4.0, 4.3]}
+    runs = [
+        write_run(tmp_path, strategy=strategy, seed=seed, row={"mse": mse})
+        for strategy, own in errors.items()
+        for seed, mse in enumerate(own, 1)
+    ]
+    found = compare_runs(runs)
+    gain = found.gain("sacm", "mse")
+    assert gain["p_holm"] == pytest.approx(2 * gain["p"])
+    cells = {row[1]: row for row in result_table(found).rows}["sacm"]
+    assert float(cells[-2]) == pytest.approx(gain["p_holm"], rel=0.05)
+    assert "Holm-corrected p = 0.02" in headline(found)[0]
+
+
 def test_an_undefined_metric_is_said(tmp_path):
     row = {"f1_pa": None, "f1": 0.5}
     runs = [

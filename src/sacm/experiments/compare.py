@@ -38,7 +38,8 @@ FEW = 5  # pairs, below which a t-test rests on hardly any spread
 LEGEND = (
     "Mean ± sample deviation over seeds; MSE and MAE are z-scored where no unit is named. Gain "
     "against the first strategy, positive is better; 95 %: t interval of the mean gain over seeds; "
-    "W/T/L: pairs that got better, stayed equal, got worse; p: paired t-test."
+    "W/T/L: pairs that got better, stayed equal, got worse; p: paired t-test, Holm-corrected "
+    "over the strategies."
 )
 ANOMALY_LEGEND = (
     " PA: point-adjusted, which random scores pass easily; the random row has what they reach. "
@@ -224,7 +225,7 @@ def result_table(comparison: Comparison) -> Table:
         if gain is not None:
             cells = [format_gain(gain["gain"], name), interval(gain["low"], gain["high"])]
             cells += [f"{gain['wins']}/{gain['ties']}/{gain['losses']}"]
-            cells += [None if is_undefined(gain["p"]) else probability(gain["p"])]
+            cells += [None if is_undefined(gain["p_holm"]) else probability(gain["p_holm"])]
         rows.append((kind.label, strategy, comparison.mean(strategy, name), *cells, count))
         if kind.random and (reached := comparison.mean(strategy, kind.random)):
             rows.append(("", f"random ({strategy})", reached, *(None,) * 4, count))
@@ -272,8 +273,9 @@ def _chance(row: Any, n: int) -> str:
         return "One seed cannot tell a difference from chance."
     if is_undefined(row["p"]):
         return "There is no t-test: all differences are equal."
-    test = f"paired t-test, p = {probability(row['p'])}, n = {n}".replace("= <", "< ")
-    if row["p"] >= SIGNIFICANT:
+    p, corrected = row["p_holm"], "Holm-corrected " if row["p_holm"] != row["p"] else ""
+    test = f"paired t-test, {corrected}p = {probability(p)}, n = {n}".replace("= <", "< ")
+    if p >= SIGNIFICANT:
         return f"The difference is not significant ({test})."
     verdict = "The difference is significant" if row["gain"] > 0 else "It is significantly worse"
     few = f", but {n} seeds are few to conclude from" if n < FEW else ""
