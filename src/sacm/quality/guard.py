@@ -289,11 +289,11 @@ class Guard:
         write_weights(Path(path), tensors, metadata={"guard": json.dumps(record, default=_plain)})
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a guard that `save` wrote."""
+    def load(cls, path: str | Path, content: Any = None) -> Self:
+        """Read a guard that `save` wrote; `content` is its tensors and metadata, if read before."""
         from sacm.files import read_metadata, read_weights
 
-        tensors, text = read_weights(Path(path)), read_metadata(Path(path))
+        tensors, text = content or (read_weights(Path(path)), read_metadata(Path(path)))
         try:
             record = json.loads(text["guard"])
             config, (window, repair) = GuardConfig(**record["config"]), record["options"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -15,7 +16,7 @@ from torch import Tensor
 from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import fit_scaler, scale_training_rows
 from sacm.errors import ArgumentError
-from sacm.files import read_weights, write_weights
+from sacm.files import read_metadata, read_weights, write_weights
 from sacm.quality.config import Fixed
 from sacm.quality.guard import Guard
 from sacm.quality.windows import WindowGuard
@@ -63,20 +64,27 @@ class GuardStrategy(Strategy):
         filled, _, notes, *_ = super().prepare(repaired, window=window)
         if share:
             notes = (f"The guard repaired {share:.2%} of the training values.", *notes)
-        return Prepared(filled, FittedGuard(**vars(self), guard=guard, module=module), notes)
+        return Prepared(filled, FittedGuard(**vars(self), source=guard, module=module), notes)
 
     def load(self, folder: Path) -> Strategy:
         windows = folder / _WINDOWS
         module = WindowGuard(read_weights(windows)).eval() if windows.exists() else None
-        return FittedGuard(**vars(self), guard=Guard.load(folder / _GUARD), module=module)
+        path = folder / _GUARD
+        content = read_weights(path), read_metadata(path)
+        return FittedGuard(**vars(self), source=partial(Guard.load, path, content), module=module)
 
 
 @dataclass(frozen=True)
 class FittedGuard(GuardStrategy):
     """The strategy with what it learnt from training rows."""
 
-    guard: Guard = field(kw_only=True)  # of tables
+    source: Guard | Callable[[], Guard] = field(kw_only=True)  # the guard of tables, or its reader
     module: WindowGuard | None = None  # of z-scored windows of forecasting that are long enough
+
+    @cached_property
+    def guard(self) -> Guard:
+        """The guard of tables, which predictions without rules do not need."""
+        return self.source if isinstance(self.source, Guard) else self.source()
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Obey rules; series are repaired window by window, telemetry never."""
@@ -94,7 +102,7 @@ class FittedGuard(GuardStrategy):
         guard = self.guard.with_rules(rules, keep)
         alone = [r.leave_alone or bool(keep and r.keep) for r in guard.channel_rules_]
         module = self.module and self.module.leave_alone(torch.tensor(alone))
-        return replace(self, rules=str(rules or self.rules), guard=guard, module=module)
+        return replace(self, rules=str(rules or self.rules), source=guard, module=module)
 
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         """Windows `[B, L, C]` with what is broken in them repaired; training rows are already."""
