@@ -29,8 +29,8 @@ KIND_STYLE = {  # colour and meaning
     "rule": (_RULE, "outside what a rule allows"),
 }
 _GRADES = (
-    "Fail: broken, replaced by its repair, no target in training. Suspect: unusual, may be real, "
-    "stays as measured, counts half. Severity: the distance from what is expected, in deviations."
+    "Fail: broken, repaired, no target in training. Suspect: unusual, may be real, not repaired, "
+    "counts half. Severity: the largest distance from what is expected, in robust deviations."
 )
 _CHANNELS, _BINS = 24, 500  # of one picture, and of one channel in it
 _ENLARGED, _LISTED = 8, 300  # events
