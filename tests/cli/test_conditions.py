@@ -111,6 +111,7 @@ def test_a_terminal_without_utf_8(example: Example) -> None:
     assert b"rank" in done.stdout
 
 
+@pytest.mark.lab
 def test_names_of_data_sets_in_any_letter_case_are_one_run(sacm: Command) -> None:
     options = ("--stride", 400, "--input-len", 12, "--horizon", 4, "--json")
     runs = [

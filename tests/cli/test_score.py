@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import sacm as package
 from tests.cli.conftest import Command, Example
@@ -56,6 +57,7 @@ def test_several_series_are_scored_apart(sacm: Command) -> None:
     assert max(window["last_row"] for window in windows) == 60
 
 
+@pytest.mark.lab
 def test_data_by_name(sacm: Command) -> None:
     outcome = sacm("score", "Plant", "--json")
     assert outcome.code == 0, outcome.err

@@ -54,7 +54,9 @@ WRONG = [
     ("train forecasting --data short.csv", "too few"),
     ("train forecasting --data binary.csv", "not a text file"),
     ("train classification --data {series}", "cases are read from .ts or .npz files"),
-    ("train classification --data Plant", "is a data set for forecasting"),
+    pytest.param(
+        "train classification --data Plant", "is a data set for forecasting", marks=pytest.mark.lab
+    ),
     ("evaluate nowhere", "is not a run folder"),
     ("evaluate {folder}", "is not a run folder"),
     ("evaluate damaged", "is damaged"),

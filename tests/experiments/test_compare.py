@@ -77,7 +77,7 @@ def test_sentences_claim_no_more_than_the_numbers(tmp_path, raw, sacm, sentence)
 
 
 def test_several_strategies_are_judged_with_corrected_p_values(tmp_path):
-    errors = {"raw": [4.0, 4.1, 4.2], "sacm": [4.5, 4.7, 4.6], "ema": [4.1, 4.0, 4.3]}
+    errors = {"raw": [4.0, 4.1, 4.2], "sacm": [4.5, 4.7, 4.6], "fixed(p=0.2)": [4.1, 4.0, 4.3]}
     runs = [
         write_run(tmp_path, strategy=strategy, seed=seed, row={"mse": mse})
         for strategy, own in errors.items()
