@@ -251,3 +251,15 @@ def test_a_channel_that_grows_has_no_impossible_values() -> None:
     fails = guard.check(later).grades == 2
     assert fails[100, 1]
     assert fails[:, 0].mean() < 0.1
+
+
+def test_without_a_model_the_last_good_value_stays() -> None:
+    rows = np.arange(300.0)[:, None] + 1000
+    module = Guard(window=96).fit(rows).module()
+    assert module.basis.shape[1] == 0  # there are fewer than eight windows end to end
+    window = torch.arange(1300.0, 1396.0)[None, :, None].clone()
+    window[0, 0] = window[0, 50] = torch.nan
+    repaired = module(window)
+    assert repaired[0, 50] == pytest.approx(1349.0, abs=1e-2)
+    assert repaired[0, 0] == pytest.approx(rows.mean(), rel=1e-3)  # nothing is known before it
+    assert torch.equal(repaired[0, 51:], window[0, 51:])

@@ -212,19 +212,17 @@ class _Checks:
 
         A point is flagged if `residual / (local size * shared) > cut`; `shared` is what related
         channels or the neighbours' own residuals show at the time (1 where large residuals are
-        independent). Residuals are computed again without what was flagged.
+        independent). Residuals are computed again without what was flagged, until nothing is new.
         """
         config, levels = self.config, self.levels
         known, wild = self.known, np.zeros_like(self.values, bool)
         burst, spike = (np.zeros_like(self.values, np.uint8) for _ in range(2))
         first_cut = config.point_cut(config.false_rate)
         for turn in range(config.rounds + 1):
-            # Channels that turn out to be lone only in the last round are judged without a model.
             lone = bool(levels.lone.any()) if self.learning else levels.model is not None
             by_model = turn >= config.rounds - 1 and lone
             before = self.state
             signed, score = self.residuals(known, wild, by_model)
-            # Where nothing was flagged anew in a round, no later one flags anything.
             settled = turn > 1 and not lone and np.array_equal(before, self.state)
             last = settled or turn == config.rounds - (not by_model)  # the model predicts twice
             residual = np.abs(signed)

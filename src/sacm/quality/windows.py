@@ -183,6 +183,9 @@ class WindowGuard(nn.Module):
             rows = bad.flatten(1).any(1).nonzero().squeeze(1)
             if len(rows) < len(z):  # only the windows with a bad entry
                 return z.index_copy(0, rows, self._fill(z[rows], bad[rows]))
+        if not self.basis.shape[1]:  # too few windows taught a model: the last good value stays
+            first = z[:, :1].masked_fill(bad[:, :1], 0.0)
+            return torch.cat([first, z[:, 1:]], 1).gather(1, _last(~bad).long().clamp_min(0))
         fit = self._fit(z.masked_fill(bad, 0.0), (~bad).to(z.dtype))
         # A channel that lies above or below the fit does so where it is bad, too.
         rest, count = (z - fit).masked_fill(bad, 0.0), (~bad).sum(1, keepdim=True)
@@ -366,7 +369,6 @@ def fit_window_guard(
     tensors["alone"] = torch.tensor([rule.leave_alone for rule in rules])
     tensors["run_limit"] = torch.tensor(runs)
     starts = np.concatenate([np.arange(s.start, s.stop - length + 1) for s in rows.segments])
-    # A shorter window is no example of what comes next.
     if rows.count < Fixed.fewest_windows * length or len(starts) < 2:
         return WindowGuard(tensors).eval()
     most = max(Fixed.fewest_windows, Fixed.most_entries // (length * channels))
