@@ -26,9 +26,7 @@ class Levels:
         no, zeros, never = np.zeros(channels, bool), np.zeros(channels), np.full(channels, np.inf)
         self.codes: list[list[float]] = [[] for _ in range(channels)]  # stand for a gap
         self.rests: list[list[float]] = [[] for _ in range(channels)]  # where it stays by nature
-        self.run_limit = np.full(
-            channels, Fixed.longest_counted + 1
-        )  # rows of the shortest stuck run
+        self.run_limit = np.full(channels, Fixed.longest_counted + 1)  # rows that are stuck
         self.jump = zeros.copy()  # smallest step that is a jump
         self.season = 0  # rows
         # In deviations a value is (x - centre) / scale; asinh((x - centre) / bend) / scale if bent.
@@ -429,8 +427,8 @@ class _Checks:
         """Positions at which shifts begin and at which the level is back."""
         config, step, pairs = self.config, np.diff(values, prepend=values[:1]), [(0, -1)]
         edges = np.flatnonzero((score > config.shift_step) & (np.abs(step) > 1)).tolist()
-        ends = [(i, j) for k, i in enumerate(edges) for j in edges[k + 1 :][: Fixed.tried_ends]]
-        for i, j in ends:
+        some = Fixed.tried_ends + 1
+        for i, j in [(i, j) for k, i in enumerate(edges) for j in edges[k + 1 : k + some]]:
             near = min(j - i, config.local_rows)
             wrong = near < config.shortest or j - i > config.shift_longest
             if i <= pairs[-1][1] or wrong or step[i] * step[j] > 0:
